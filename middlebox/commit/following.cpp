@@ -33,6 +33,12 @@ bool Following::advance() {
   return planned_ || (waiting_.empty() && !batches_.empty());
 }
 
+bool Following::report() {
+  if (!done() || !pipeline_.idle()) return false;
+  if (done_) std::exchange(done_, nullptr)(unlike_.empty());
+  return true;
+}
+
 void Following::begin(store::Batch batch) {
   engine_.follow_ids({batch.counters.next_pid, batch.counters.next_gid});
   if (batch.all) {
@@ -47,6 +53,7 @@ void Following::begin(store::Batch batch) {
     for (const auto pid : gone) waiting_.push_back({{pid, {}}});
     ended_.clear();
     refused_.clear();
+    unlike_.clear();
   }
   for (const auto& entry : batch.entries) refused_.erase(entry.pid);
   for (auto& entry : batch.entries) waiting_.push_back({std::move(entry)});
@@ -82,6 +89,7 @@ bool Following::plan(Waiting& waiting) {
   switch (plan->verdict) {
     case policy::Verdict::kReplied:
       if (over && !octets.empty()) ended_.insert(pid);
+      unlike_.erase(pid);
       return false;
     case policy::Verdict::kPlanned: break;
     default: return true;
@@ -104,12 +112,18 @@ void Following::note(const rule::Decision& decision) {
   const bool done = decision.result == ChangeResult::kDone;
   if (change.kind == RuleChange::Kind::kRemove) {
     // One that was refused is tried again as an expired rule is.
-    if (done && removing_.erase(pid) == 0) ended_.insert(pid);
+    if (!done) {
+      unlike_.insert(pid);
+      return;
+    }
+    unlike_.erase(pid);
+    if (removing_.erase(pid) == 0) ended_.insert(pid);
     return;
   }
   auto made = making_.extract(pid);
   if (done) {
     ended_.erase(pid);
+    unlike_.erase(pid);
     return;
   }
   lose(pid, "the backend refuses it; trying again");
@@ -118,6 +132,7 @@ void Following::note(const rule::Decision& decision) {
 }
 
 void Following::lose(PolicyRuleId pid, const std::string& why) {
+  unlike_.insert(pid);
   // Once for each rule, however often it is tried.
   if (!ended_.insert(pid).second) return;
   losses_.push_back("could not take over rule " + std::to_string(pid.value) + ": " + why);

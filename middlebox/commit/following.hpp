@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,19 +29,25 @@ class Following {
             std::span<const PolicyRuleId> ended)
       : engine_(engine), pipeline_(pipeline), clock_(clock), ended_(ended.begin(), ended.end()) {}
 
-  /// The owner of the store has written these.
-  void take(store::Changes changes) {
+  /// Called when what was taken has been carried out, or refused: `alike` if the backend then
+  /// enforces exactly what the store has.
+  using Done = std::function<void(bool alike)>;
+  /// The owner of the store has written these. One at a time.
+  void take(store::Changes changes, Done done) {
     batches_.push_back(std::move(changes.batch));
     owned_ = changes.owned;
+    done_ = std::move(done);
   }
+  /// Calls that `done` if it is due. Returns false while there is something to carry out.
+  bool report();
   /// The store is ours: when all is done, nothing more is to be followed.
   bool owned() const { return owned_; }
-  /// Whether it hears of the changes of the other middlebox.
+  /// Whether packets pass by what it has heard.
   bool current() const { return current_; }
   void set_current(bool current) { current_ = current; }
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
   bool advance();
-  /// True if all that was taken has been carried out, or refused.
+  /// True if all that was taken has been begun, or refused.
   bool done() const { return batches_.empty() && waiting_.empty(); }
   /// Returns when advance() has something to do that was refused before.
   std::optional<Instant> deadline() const { return retry_at_; }
@@ -61,7 +68,7 @@ class Following {
   using Entries = std::map<PolicyRuleId, std::string>;
 
   void begin(store::Batch batch);
-  /// Returns false if the rule is as the store has it, or cannot be.
+  /// Returns false if nothing is left to do for the rule, or can be done.
   bool plan(Waiting& waiting);
   void lose(PolicyRuleId pid, const std::string& why);
 
@@ -73,12 +80,14 @@ class Following {
   std::set<PolicyRuleId> removing_;   ///< as the store no longer has them
   Entries making_;                    ///< being added or extended
   Entries refused_;                   ///< by the backend, to be tried again
+  std::set<PolicyRuleId> unlike_;     ///< enforced, or not, other than the store has it
   std::optional<Instant> retry_at_;
   std::set<PolicyRuleId> ended_;
   std::vector<std::string> losses_;
+  Done done_;
   bool planned_ = false;
   bool owned_ = false;
-  bool current_ = true;
+  bool current_ = false;
 };
 
 }  // namespace simco::middlebox

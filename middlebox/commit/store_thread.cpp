@@ -124,19 +124,34 @@ void StoreThread::follow() {
 bool StoreThread::follow_once() {
   auto changes = store_.follow();
   const bool owned = changes.owned;
-  note_following(changes.current
-                     ? std::nullopt
-                     : std::optional(store_.place() +
-                                     ": the replica has no connection to its primary, and may be "
-                                     "behind; check the link, replicaof and masterauth"));
-  const bool any = owned || changes.batch.all || !changes.batch.entries.empty();
-  // One at a time: a loop that is slow is not given more.
-  if (any) {
-    tell_and_wait([this, changes = std::move(changes)]() mutable {
-      observer_->on_changed(std::move(changes));
-    });
+  const bool current = changes.current;
+  if (!current) {
+    note_following(store_.place() +
+                   ": the replica has no connection to its primary, and may be behind; check the "
+                   "link, replicaof and masterauth");
   }
+  // One at a time: a loop that is slow is not given more.
+  const bool alike = carry_out(std::move(changes));
+  if (!owned && current) confirm(alike);
   return owned;
+}
+
+void StoreThread::confirm(bool alike) {
+  const auto before = lease_;
+  std::string failure = "this box cannot enforce all rules of the other one";
+  try {
+    if (alike) {
+      lease_ = store_.confirm();
+      failure = "this box has not caught up with the other one";
+    }
+  } catch (const std::exception& why) {
+    failure = why.what();
+  }
+  if (lease_ != before) tell([this, until = lease_] { observer_->on_lease(until); });
+  const bool over = lease_ <= std::chrono::steady_clock::now();
+  // Before it is over, it may still be renewed.
+  if (!over && lease_ != before) note_following(std::nullopt);
+  if (over) note_following(failure);
 }
 
 void StoreThread::note_following(const std::optional<std::string>& failure) {
@@ -170,6 +185,10 @@ void StoreThread::write(const Job& job) {
     failure = {.what = other.what()};
   }
   tell([done = job.done, failure = std::move(failure)] { done(failure); });
+  for (auto& warning : store_.take_warnings()) {
+    if (observer_ == nullptr) break;
+    tell([this, warning = std::move(warning)] { observer_->on_warning(warning); });
+  }
 }
 
 void StoreThread::tell(Report report) {
@@ -178,16 +197,17 @@ void StoreThread::tell(Report report) {
   event_.ring();
 }
 
-void StoreThread::tell_and_wait(Report report) {
-  tell([this, report = std::move(report)]() mutable {
-    report();
-    const std::lock_guard lock(mutex_);
-    told_ = true;
-    wake_.notify_one();
+bool StoreThread::carry_out(store::Changes changes) {
+  tell([this, changes = std::move(changes)]() mutable {
+    observer_->on_changed(std::move(changes), [this](bool alike) {
+      const std::lock_guard lock(mutex_);
+      alike_ = alike;
+      wake_.notify_one();
+    });
   });
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return ending_ || told_; });
-  told_ = false;
+  wake_.wait(lock, [this] { return ending_ || alike_; });
+  return std::exchange(alike_, std::nullopt).value_or(false);
 }
 
 void StoreThread::collect() {

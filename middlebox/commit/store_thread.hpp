@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "middlebox/commit/following.hpp"
 #include "middlebox/commit/journal.hpp"
 #include "middlebox/store/store.hpp"
 
@@ -52,10 +53,15 @@ class StoreThread final : public Journal::Writer {
   /// Learns what happens to the store, from the loop.
   class Observer {
    public:
-    /// Of a store that is followed.
-    virtual void on_changed(store::Changes changes) = 0;
+    /// Of a store that is followed: `done` must be called once, from the loop, when they are
+    /// carried out.
+    virtual void on_changed(store::Changes changes, Following::Done done) = 0;
+    /// Until when packets may pass by the rules of that store.
+    virtual void on_lease(Instant until) = 0;
     /// Following begins to fail, which is tried again; nullopt: it works again.
     virtual void on_following(const std::optional<std::string>& failure) = 0;
+    /// A line for the log.
+    virtual void on_warning(const std::string& what) = 0;
     /// Another middlebox has claimed the store, or it has become a copy.
     virtual void on_lost(const store::StoreFailure& why) = 0;
 
@@ -79,27 +85,31 @@ class StoreThread final : public Journal::Writer {
   void follow();
   /// Returns true if the store is ours.
   bool follow_once();
+  /// All that was followed is carried out; `alike`: it is enforced.
+  void confirm(bool alike);
   void note_following(const std::optional<std::string>& failure);
   /// Sees that the store is still ours.
   void verify();
   void write(const Job& job);
   /// Has the loop call `report`.
   void tell(Report report);
-  /// The same, and waits until it has been called, or for the end.
-  void tell_and_wait(Report report);
+  /// Has the loop carry out `changes`. Returns whether they are enforced, or false at the end.
+  bool carry_out(store::Changes changes);
   void collect();
 
   store::Store& store_;
   Observer* observer_ = nullptr;
   bool follow_first_ = false;
-  std::optional<std::string> following_fails_;
+  /// Why it does, as the observer knows; at first nothing is known.
+  std::optional<std::string> following_fails_ = "";
+  Instant lease_{};  ///< until when packets may pass, as the loop knows
   LoopEvent event_;  ///< there are reports
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queued_;
   std::deque<Report> reports_;
   bool ending_ = false;
-  bool told_ = false;  ///< what tell_and_wait() waits for
+  std::optional<bool> alike_;  ///< what carry_out() waits for
   std::thread thread_;
 };
 

@@ -16,7 +16,10 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
     engine_.resume_ids({contents.counters.next_pid, contents.counters.next_gid});
   }
   journal_->resume_ids(engine_.ids());
-  if (!contents.owned) engine_.begin_following();
+  if (!contents.owned) {
+    engine_.begin_following();
+    backend_.lease({});
+  }
   auto recovery = recover(contents, place, engine_, backend_, clock, metrics);
   if (contents.owned) {
     journal_->forget(recovery.forgotten);
@@ -28,6 +31,7 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
 }
 
 void RuleService::take_over(Instant now) {
+  backend_.lease(Instant::max());
   engine_.end_following(now);
   const auto ids = engine_.ids();
   engine_.follow_ids({ids.pids + kIdsSkipped, ids.groups + kIdsSkipped});
@@ -130,9 +134,9 @@ void Core::start(const store::Contents& contents, const std::string& place) {
   connections_.begin_age_checks(now());
 }
 
-void Core::follow(store::Changes changes) {
+void Core::follow(store::Changes changes, Following::Done done) {
   const Turn turn(*this);
-  rules_.following()->take(std::move(changes));
+  rules_.following()->take(std::move(changes), std::move(done));
 }
 
 // --- Turns -------------------------------------------------------------------------------------
@@ -155,7 +159,7 @@ void Core::end_turn() {
 void Core::look_at_following() {
   Following& following = *rules_.following();
   for (const auto& line : following.take_losses()) log_.write(LogLevel::kWarning, line);
-  if (!following.owned() || !following.done() || !rules_.pipeline().idle()) return;
+  if (!following.report() || !following.owned()) return;
   rules_.take_over(now());
   host_.on_taken_over();
 }

@@ -57,6 +57,8 @@ class RuleService {
   /// While following: nullptr otherwise.
   Following* following() { return following_ ? &*following_ : nullptr; }
   const Following* following() const { return following_ ? &*following_ : nullptr; }
+  /// While following: packets may pass until then.
+  void lease(Instant until) { backend_.lease(until); }
   /// The store is ours from now on.
   void take_over(Instant now);
   /// As CommitPipeline::advance(), with the changes of another middlebox.
@@ -137,9 +139,13 @@ class Core final : private Connection::Owner,
   /// and recover() do.
   void start(const store::Contents& contents, const std::string& place);
   void start();
-  /// The rules in `contents` are another middlebox's: enforces them, and follows its changes, until
-  /// `owned`. There are no connections until then.
-  void follow(store::Changes changes);
+  /// Another middlebox, whose rules the core began with, has made these changes: follows them, and
+  /// calls `done` then. There are no connections before they are `owned`.
+  void follow(store::Changes changes, Following::Done done);
+  /// Packets may pass by those rules until then, even if this process stands still.
+  void lease(Instant until) {
+    if (following()) rules_.lease(until);
+  }
   bool following() const { return rules_.following() != nullptr; }
   /// Whether it hears of the changes of the other middlebox, for the metrics.
   void note_following(bool current) {

@@ -64,9 +64,13 @@ void Server::start() {
 
 void Server::on_following(const std::optional<std::string>& failure) {
   core_.note_following(!failure);
-  if (failure) return log::warn("standing by, but not following; trying again: {}", *failure);
-  log::info("following {} again", store_->place());
+  if (failure) {
+    return log::warn("no packet passes here by rules of the other box; trying again: {}", *failure);
+  }
+  log::info("following {}: packets pass here by its rules", store_->place());
 }
+
+void Server::on_warning(const std::string& what) { log::warn("{}", what); }
 
 void Server::on_lost(const store::StoreFailure& why) {
   log::error("{}", why.what);

@@ -89,7 +89,11 @@ class Server final : private Listeners::Host,
   void on_taken_over() override;
 
   // StoreThread::Observer
-  void on_changed(store::Changes changes) override { core_.follow(std::move(changes)); }
+  void on_changed(store::Changes changes, Following::Done done) override {
+    core_.follow(std::move(changes), std::move(done));
+  }
+  void on_lease(Instant until) override { core_.lease(until); }
+  void on_warning(const std::string& what) override;
   void on_following(const std::optional<std::string>& failure) override;
   void on_lost(const store::StoreFailure& why) override;
 

@@ -3,16 +3,9 @@
 #include <hiredis/hiredis.h>
 #include <sys/time.h>
 
-#include "middlebox/store/limits.hpp"
 #include "middlebox/store/store.hpp"
 
 namespace simco::store {
-namespace {
-
-constexpr timeval kReplyTime{kRedisPatience.count(), 0};
-
-}  // namespace
-
 std::string_view text_of(const redisReply* reply) {
   return reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
 }
@@ -62,10 +55,11 @@ RedisConnection::Reply RedisConnection::next() {
 }
 
 void RedisConnection::connect() {
-  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kReplyTime));
+  const timeval patience{patience_.count() / 1000, patience_.count() % 1000 * 1000};
+  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, patience));
   if (!context_) throw StoreError("out of memory");
   if (context_->err != 0) lose(context_->errstr);
-  redisSetTimeout(context_.get(), kReplyTime);
+  redisSetTimeout(context_.get(), patience);
   redisEnableKeepAlive(context_.get());
   if (!address_.user.empty() && !address_.password.empty()) {
     ask({"AUTH", address_.user, address_.password});

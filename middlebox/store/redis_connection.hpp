@@ -1,11 +1,13 @@
 // A connection to Redis or Valkey: commands go out, replies come back in their order.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "middlebox/store/limits.hpp"
 #include "middlebox/store/redis_address.hpp"
 
 struct redisContext;
@@ -16,7 +18,7 @@ namespace simco::store {
 /// Returns the text of `reply`; empty if it has none.
 std::string_view text_of(const redisReply* reply);
 
-/// Blocks for at most kRedisPatience per operation. Every operation that fails closes the
+/// Blocks for at most its patience per operation. Every operation that fails closes the
 /// connection and throws StoreError, or StoreTaken if the server has become a copy of another one.
 /// One thread at a time.
 class RedisConnection {
@@ -29,7 +31,9 @@ class RedisConnection {
   using Words = std::vector<std::string>;
 
   /// Nothing is sent before connect().
-  explicit RedisConnection(RedisAddress address) : address_(std::move(address)) {}
+  explicit RedisConnection(RedisAddress address,
+                           std::chrono::milliseconds patience = kRedisPatience)
+      : address_(std::move(address)), patience_(patience) {}
 
   const RedisAddress& address() const { return address_; }
   /// Returns the address without passwords, for messages.
@@ -52,6 +56,7 @@ class RedisConnection {
 
  private:
   RedisAddress address_;
+  std::chrono::milliseconds patience_;
   std::unique_ptr<redisContext, Free> context_;
 };
 

@@ -71,14 +71,20 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
 void RedisStore::claim() {
   token_ = random_token();
   redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
+  redis_.send({"ZREM", key("boxes"), lease_.box()});
+  redis_.next_or_error();  // the key may have another type
 }
 
 bool RedisStore::is_copy() {
   if (!redis_.connected()) redis_.connect();
   const auto role = redis_.ask({"ROLE"});
-  const bool copy = role->elements != 0 && text_of(role->element[0]) == "slave";
   // | "slave" | host | port | state | offset |
-  current_ = !copy || (role->elements > 3 && text_of(role->element[3]) == "connected");
+  const bool copy = role->elements > 3 && text_of(role->element[0]) == "slave";
+  current_ = !copy || text_of(role->element[3]) == "connected";
+  if (copy) {
+    lease_.set_owner(std::string(text_of(role->element[1])),
+                     static_cast<std::uint16_t>(role->element[2]->integer));
+  }
   return copy;
 }
 
@@ -155,6 +161,12 @@ Changes RedisStore::follow() {
     changes.batch = read_all();
   }
   return changes;
+}
+
+Instant RedisStore::confirm() {
+  const Instant now = std::chrono::steady_clock::now();
+  if (followed_.empty() || stored_ == kUnknown) return now;
+  return lease_.renew({followed_, stored_}, now);
 }
 
 void RedisStore::note_nothing() {
@@ -247,7 +259,7 @@ std::size_t RedisStore::queue(const Batch& batch) {
     ++queued;
   };
   command({"MULTI"});
-  if (batch.all) command({"DEL", rules, key("changes")});
+  if (batch.all) command({"DEL", rules, key("changes"), key("boxes")});
   std::string pids;
   for (const auto& [pid, octets] : batch.entries) {
     const auto field = std::to_string(pid.value);
@@ -265,6 +277,8 @@ std::size_t RedisStore::queue(const Batch& batch) {
   command({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
            std::to_string(tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
            std::to_string(batch.counters.next_gid)});
+  boxes_.ask();
+  ++queued;
   command({"HLEN", rules});
   redis_.send({"EXEC"});
   return queued;
@@ -291,6 +305,7 @@ void RedisStore::write(const Batch& batch) {
   }
   rules_ = done->element[done->elements - 1]->integer;
   stored_ = tried_;
+  boxes_.await(done->element[done->elements - 2], stored_, !batch.all);
   await_replicas();
 }
 

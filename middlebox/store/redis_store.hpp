@@ -1,11 +1,12 @@
 // Rules in Redis or Valkey: a hash for rules, another for everything else, and a stream that says
-// which rules each batch has changed, for the middlebox that stands by.
+// which rules each batch has changed, for the boxes that stand by.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "middlebox/store/redis_boxes.hpp"
 #include "middlebox/store/redis_connection.hpp"
 #include "middlebox/store/store.hpp"
 
@@ -15,7 +16,7 @@ namespace simco::store {
 class RedisStore final : public Store {
  public:
   /// Nothing is sent before the first call.
-  explicit RedisStore(RedisAddress address) : redis_(std::move(address)) {}
+  explicit RedisStore(const RedisAddress& address) : redis_(address), lease_(address) {}
 
   std::string place() const override { return redis_.place(); }
   /// True if the server is a replica, which takes no writes.
@@ -25,9 +26,11 @@ class RedisStore final : public Store {
   /// any longer.
   Contents open() override;
   Changes follow() override;
+  Instant confirm() override;
   /// Reconnects if the connection was lost. If fewer replicas than required confirm the batch, it
   /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override;
+  std::vector<std::string> take_warnings() override { return boxes_.take_warnings(); }
 
  private:
   /// What the owner has written beside the rules.
@@ -65,6 +68,8 @@ class RedisStore final : public Store {
   void await_replicas();
 
   RedisConnection redis_;
+  Boxes boxes_{redis_};
+  Lease lease_;
   std::string token_;     ///< identifies the owner of the keys
   std::string followed_;  ///< token of the owner whose batches have been read
   // Batches are numbered. A batch whose connection was lost may be stored or not.

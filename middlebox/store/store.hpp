@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simco/wire/ids.hpp"
+#include "simco/wire/instant.hpp"
 
 namespace simco::store {
 
@@ -101,13 +102,21 @@ class Store {
   /// Of a copy: waits for changes, for at most kFollowPatience, or claims the store if it is a copy
   /// no longer. Throws StoreError, and may be called again then.
   virtual Changes follow() { return {.batch = {}, .owned = true}; }
+  /// Of a copy: all that follow() has returned is enforced here, as the owner is told. Returns until
+  /// when packets may pass by these rules: so long the owner goes on without this box only after it
+  /// has waited. An instant in the past: there is more to follow. Throws StoreError if the owner's
+  /// store cannot be reached.
+  virtual Instant confirm() { return Instant::max(); }
   /// Throws StoreTaken if another middlebox has claimed the store since, or if it has become a
   /// copy.
   virtual void verify() {}
-  /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
+  /// Stores `batch`, which is durable when the call returns, and enforced by each box that has a
+  /// copy and lets packets pass (confirm()). Throws StoreError if none of it is
   /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken
   /// and StoreLost where that is why.
   virtual void write(const Batch& batch) = 0;
+  /// Returns lines for the log since the last call: what write() has had to do without.
+  virtual std::vector<std::string> take_warnings() { return {}; }
 };
 
 /// Returns the store at `where`, of the kind that the table of stores has for it. Returns an error

@@ -42,7 +42,7 @@ void Life::deliver() {
     next = {std::move(contents.entries), contents.counters, true};
     unheard_.clear();
   }
-  core_.follow({std::move(next), false});
+  core_.follow({std::move(next), false}, nullptr);
 }
 
 void Life::take_over(std::function<void()> taken) {
@@ -50,7 +50,7 @@ void Life::take_over(std::function<void()> taken) {
   access_->claim();
   store_->follow(nullptr);
   while (!unheard_.empty()) deliver();
-  core_.follow({.batch = {}, .owned = true});
+  core_.follow({.batch = {}, .owned = true}, nullptr);
 }
 
 middlebox::Journal* Life::make_journal(SimStore* store) {

@@ -98,6 +98,10 @@ std::string PairBox::redis(const std::string& command) const {
   return host.output("redis-cli " + command);
 }
 
+void PairBox::signal(int number) const {
+  host.shell("kill -" + std::to_string(number) + " $(cat " + folder_ + "/middlebox.pid)");
+}
+
 std::string PairBox::said() const {
   return contents_of(folder_ + "/middlebox.log") + keepalived_->out() + keepalived_->err();
 }
@@ -158,8 +162,12 @@ Pair::Pair(const std::string& folder, const std::string& advert_int, const Words
       second(ethernets_, folder, 2, advert_int, options) {
   ethernets_.wire(inside, "eth0", "in");
   ethernets_.wire(outside, "eth0", "out");
-  inside.shell("ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1");
-  outside.shell("ip addr add 192.0.2.2/24 dev eth0; ip route add default via 192.0.2.1");
+  inside.shell(
+      "ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1; "
+      "ip addr add 10.0.0.3/24 dev eth0; ip route add 192.0.2.3 via 10.0.0.12");
+  outside.shell(
+      "ip addr add 192.0.2.2/24 dev eth0; ip route add default via 192.0.2.1; "
+      "ip addr add 192.0.2.3/24 dev eth0; ip route add 10.0.0.3 via 192.0.2.12");
 }
 
 bool Pair::boot() {

@@ -42,6 +42,8 @@ class PairBox {
   bool enforces(std::uint16_t port) const;
   /// What its redis-cli answers.
   std::string redis(const std::string& command) const;
+  /// Sends a signal to its middlebox.
+  void signal(int number) const;
   /// The logs of middlebox and keepalived.
   std::string said() const;
 
@@ -60,7 +62,8 @@ class PairBox {
 };
 
 /// The router is 10.0.0.1 inside and 192.0.2.1 outside, where agents find it. The hosts are
-/// 10.0.0.2 and 192.0.2.2.
+/// 10.0.0.2 and 192.0.2.2. Their further addresses 10.0.0.3 and 192.0.2.3 reach each other by the
+/// second box.
 class Pair {
  public:
   /// Makes a NAT of it, with the address 192.0.2.20.

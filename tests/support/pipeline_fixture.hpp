@@ -23,6 +23,7 @@ class ScriptedBackend final : public backend::Backend {
   std::string_view name() const override { return "scripted"; }
   Capabilities capabilities() const override;
   std::vector<rule::ChangeResult> begin(std::span<const rule::RuleChange> rules) override;
+  void lease(Instant until) override { leases.push_back(until); }
   void apply(std::span<const rule::RuleChange> batch, Client& client) override;
   bool busy() const { return client_ != nullptr; }
   /// Ends the batch; `results` for its first changes, the others are done.
@@ -31,6 +32,7 @@ class ScriptedBackend final : public backend::Backend {
   bool automatic = true;
   std::size_t refused = 0;  ///< changes
   std::vector<std::vector<rule::RuleChange>> batches;
+  std::vector<Instant> leases;
 
  private:
   Client* client_ = nullptr;

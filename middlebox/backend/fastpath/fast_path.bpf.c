@@ -20,7 +20,9 @@
 
 enum side { INTERNAL, EXTERNAL };
 
-struct fp_interface interfaces[2];  // written by the middlebox, while the program runs
+// Written by the middlebox, while the program runs.
+struct fp_interface interfaces[2];
+__s64 lease_end = 0x7FFFFFFFFFFFFFFF;  // rules let nothing pass from then on
 const volatile __u64 seed;
 const volatile __u32 places = 1;  // where a search can begin; FP_PROBES_MAX more slots follow
 const volatile __u8 counting = 0;  // by rule
@@ -159,6 +161,7 @@ static __always_inline __u64 *read_expires(__u64 *slot, int index, __s64 *expire
 // the ends could still be those of the rule before.
 static __always_inline void *find(void *slots, __u32 place, const __u64 *ends, int words,
                                   struct packet *packet) {
+  if (*(volatile __s64 *)&lease_end <= (__s64)packet->now) return 0;
   __u8 way = packet->side == EXTERNAL ? FP_INBOUND : FP_OUTBOUND;
   if (packet->half) way <<= 2;
   for (int i = 0; i < FP_PROBES_MAX; i++) {

@@ -147,6 +147,10 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     return result;
   }
   void clear() override { inner_->clear(); }
+  void lease(Instant until) override {
+    program_->set_lease(until);
+    inner_->lease(until);
+  }
 
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override {
     auto results = inner_->begin(rules);

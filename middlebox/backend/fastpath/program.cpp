@@ -131,6 +131,11 @@ void Program::set_address(Side side, const std::array<std::uint8_t, 6>& address)
   std::ranges::copy(address, kernel_->interface_of(side).address);
 }
 
+void Program::set_lease(Instant end) {
+  std::atomic_ref<__s64>(kernel_->skeleton->data->lease_end)
+      .store(end.time_since_epoch().count(), std::memory_order_release);
+}
+
 std::optional<std::string> Program::link(Side side, unsigned index) {
   bpf_link_create_opts options{};
   options.sz = sizeof options;

@@ -11,6 +11,7 @@
 
 #include "middlebox/backend/backend.hpp"
 #include "middlebox/backend/fastpath/slot.h"
+#include "simco/wire/instant.hpp"
 
 namespace simco::backend::fastpath {
 
@@ -41,6 +42,8 @@ class Program {
   /// Sets the hardware address of that side's interface; packets that arrive for another address go
   /// to the stack.
   void set_address(Side side, const std::array<std::uint8_t, 6>& address);
+  /// Packets go to the stack from `end` on (CLOCK_MONOTONIC); Instant::max() until told otherwise.
+  void set_lease(Instant end);
   /// Runs the program for all packets that arrive on the interface, in its driver; they go to the
   /// stack before open(). Returns the obstacle, if any, as the end of a sentence.
   std::optional<std::string> link(Side side, unsigned index);

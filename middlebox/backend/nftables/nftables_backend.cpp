@@ -92,6 +92,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
         if (options_.counters) ledger_.restart(planner_.elements(), options_.now());
         dropped_before_ = dropped_.value_or(DropCounts());  // the new table counts from 0
         if (options_.nat) conntrack_.forget_untranslated();
+        if (options_.leased) write_lease();
       }) {
 } catch (const std::system_error& failure) {
   explain(failure);
@@ -162,6 +163,29 @@ Figures NftablesBackend::figures() {
     log::error("nftables: {}", failure.what());
   }
   return dropped_ ? drop_figures(*dropped_) : Figures();
+}
+
+// --- The lease -----------------------------------------------------------------------------------
+
+void NftablesBackend::lease(Instant until) {
+  lease_ = until;
+  if (begun_) return write_lease();
+  options_.leased = true;
+}
+
+// Without it, the kernel's own lease ends by itself: nothing is open that should not be.
+void NftablesBackend::write_lease() {
+  std::optional<std::chrono::milliseconds> left;
+  for (int attempt = 0; attempt < kAttemptsMax && reconciler_.enforces(); ++attempt) {
+    if (lease_ != Instant::max()) left = floor<std::chrono::milliseconds>(lease_ - options_.now());
+    try {
+      if (table_.set_lease(left) == Outcome::kDone) return;
+      reconciler_.reconcile();
+    } catch (const std::system_error& failure) {
+      log::error("nftables: {}", failure.what());
+    }
+  }
+  log::error("nftables: the lease of table {} could not be renewed", options_.table);
 }
 
 // --- A batch -------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class NftablesBackend final : public Backend {
   std::string_view name() const override { return "nftables"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
   bool alive() override;
+  void lease(Instant until) override;
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
   void clear() override;
@@ -52,6 +53,8 @@ class NftablesBackend final : public Backend {
   void end() override;
 
  private:
+  /// Tells the kernel of the lease.
+  void write_lease();
   /// Carries out changes from `begin` on. Returns the first that was not decided.
   std::uint32_t commit_some(std::span<const RuleChange> batch, std::uint32_t begin);
   /// The commit in [begin, end) needs a set: makes it, or refuses the change.
@@ -76,6 +79,7 @@ class NftablesBackend final : public Backend {
   CounterReader counter_reader_;
   Reconciler reconciler_;
   bool begun_ = false;
+  Instant lease_{};                    ///< if options_.leased
   std::optional<DropCounts> dropped_;  ///< when we last asked; nullopt: never yet
   DropCounts dropped_before_{};        ///< by then, by tables that others have removed
 };

@@ -53,6 +53,8 @@ struct Options {
   Tracking tracking = Tracking::kAll;
   /// Count the traffic of each rule; an even port and the next are two elements then.
   bool counters = false;
+  /// Enable rules hold while there is a lease (Backend::lease()).
+  bool leased = false;
   /// Look up where the sources of packets from outside belong; the backend asks the kernel.
   bool check_sources = true;
   std::vector<Pool> outside_pool;   ///< NAT: addresses whose ports belong to the bindings

@@ -36,12 +36,13 @@ inline RuleChange of(RuleChange::Kind kind, const rule::RuleRecord& rule) {
 
 inline RuleChange change(RuleChange::Kind kind, std::uint32_t pid, const std::string& internal,
                          const std::string& external, std::uint32_t lifetime_s = 60,
-                         Direction direction = Direction::kBidirectional) {
+                         Direction direction = Direction::kBidirectional,
+                         IpVersion version = IpVersion::kIpv4) {
   rule::RuleRecord rule;
   rule.pid = PolicyRuleId{pid};
   rule.expires_at = std::chrono::steady_clock::now() + std::chrono::seconds(lifetime_s);
-  const auto tuple = [](const std::string& text, Location location) {
-    return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
+  const auto tuple = [version](const std::string& text, Location location) {
+    return parse_endpoint(text)->tuple(version, kProtocolUdp, location);
   };
   rule.internal = tuple(internal, Location::kInternal);
   rule.external = tuple(external, Location::kExternal);
@@ -61,6 +62,17 @@ inline backend::nftables::Options nftables_options() {
   return options;
 }
 
+/// A backend as a command line with `words` makes it.
+inline std::unique_ptr<backend::Backend> backend_of(const Words& words,
+                                                    boost::asio::io_context& io) {
+  std::vector<const char*> line{"simco-middlebox"};
+  for (const auto& word : words) line.push_back(word.c_str());
+  const auto settings = middlebox::parse_settings(static_cast<int>(line.size()), line.data(),
+                                                  middlebox::backend_table());
+  if (!settings) throw std::invalid_argument(settings.error().text);
+  return settings->backend->make(io, *settings);
+}
+
 /// A backend on a router of its own.
 class BackendFixture : private backend::Backend::Client {
  public:
@@ -75,9 +87,8 @@ class BackendFixture : private backend::Backend::Client {
       return made;
     });
   }
-  /// As a command line with `words` makes it.
   explicit BackendFixture(const Words& words)
-      : BackendFixture([&](auto& loop) { return from_command_line(words, loop); }) {}
+      : BackendFixture([&](auto& loop) { return backend_of(words, loop); }) {}
   explicit BackendFixture(const backend::nftables::Options& options)
       : BackendFixture([&](auto& loop) {
           return std::make_unique<backend::nftables::NftablesBackend>(loop, options);
@@ -101,15 +112,6 @@ class BackendFixture : private backend::Backend::Client {
   Results results;
 
  private:
-  static std::unique_ptr<backend::Backend> from_command_line(const Words& words,
-                                                             boost::asio::io_context& io) {
-    std::vector<const char*> line{"simco-middlebox"};
-    for (const auto& word : words) line.push_back(word.c_str());
-    const auto settings = middlebox::parse_settings(static_cast<int>(line.size()), line.data(),
-                                                    middlebox::backend_table());
-    if (!settings) throw std::invalid_argument(settings.error().text);
-    return settings->backend->make(io, *settings);
-  }
   void on_applied(std::span<const ChangeResult> applied) override {
     ++answers;
     results.assign(applied.begin(), applied.end());

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/integration/router/backend_fixture.hpp"
 #include "tests/integration/router/router.hpp"
 
 namespace simco::test {
@@ -95,6 +96,48 @@ TEST_P(FastPath, LeavesWhatItDoesNotKnowToTheStack) {
   const auto before = in_stack();
   EXPECT_TRUE(client.connect({a().host, 8080}));
   EXPECT_NE(in_stack(), before);
+}
+
+TEST_P(FastPath, PassesNothingWithoutALease) {
+  const auto version =
+      a().host.find(':') == std::string::npos ? IpVersion::kIpv4 : IpVersion::kIpv6;
+  const auto rule = change(kAdd, 1, at(a().host, 5004), at(a().peer, 6004), 600,
+                            Direction::kBidirectional, version);
+  boost::asio::io_context io;
+  const auto backend = net.router.run([&] {
+    auto made = backend_of(
+        fast(Words{"--backend", "nftables", "--claim-table", "no"} + RouterBox::kInterfaces), io);
+    made->lease({});
+    EXPECT_EQ(made->begin(std::vector{rule}), Results{ChangeResult::kDone});
+    return made;
+  });
+  const auto now = std::chrono::steady_clock::now;
+  const auto closed = [&] {
+    const auto before = in_stack();
+    return host.misses(peer, internal) && peer.misses(host, external) && in_stack() != before;
+  };
+  EXPECT_TRUE(eventually([&] {
+    io.run_for(std::chrono::milliseconds(10));
+    return has_program("int0") && has_program("ext0");
+  }));
+  EXPECT_TRUE(closed());
+  backend->lease(now() + std::chrono::hours(1));
+  EXPECT_TRUE(skips_stack(host, external, peer));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  backend->lease(now());
+  EXPECT_TRUE(closed());
+  // The kernel ends it, without this process.
+  backend->lease(now() + std::chrono::milliseconds(500));
+  EXPECT_TRUE(eventually(closed));
+  backend->lease(Instant::max());
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  // In a table that is made again, too.
+  net.router.shell("nft flush ruleset");
+  EXPECT_TRUE(eventually([&] {
+    io.run_for(std::chrono::milliseconds(10));
+    return net.router.output("nft list set inet simco lease").contains("ipv6");
+  }));
+  EXPECT_TRUE(peer.gets(host, external));
 }
 
 TEST_P(FastPath, Translates) {

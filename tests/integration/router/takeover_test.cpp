@@ -171,5 +171,77 @@ TEST_F(Takeover, AnAgentOverQuicComesToTheOtherBox) {
 }
 #endif
 
+/// Packets between .2 and .2 go through the first box, those between .3 and .3 through the second.
+class BothBoxes : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(pair.boot()) << pair.first.said() << pair.second.said();
+    agent.open({"192.0.2.1", 7626}, use_future).get();
+    ASSERT_TRUE(eventually([&] { return pair.second.said().contains("packets pass here"); }));
+  }
+  auto enable(int path, std::uint16_t port) {
+    const auto end = std::to_string(path) + ":" + std::to_string(port);
+    return agent.enable(BoxAgent::request("10.0.0." + end, "192.0.2." + end, kProtocolUdp,
+                                          Direction::kBidirectional, 600),
+                        use_future)
+        .get();
+  }
+  /// The second box lets packets of these ports pass, in both directions.
+  bool second_passes(std::uint16_t port) const {
+    const Udp host(pair.inside, {"10.0.0.3", port});
+    const Udp peer(pair.outside, {"192.0.2.3", port});
+    return host.gets(peer, {"10.0.0.3", port}) && peer.gets(host, {"192.0.2.3", port});
+  }
+  bool second_blocks(std::uint16_t port) const {
+    const Udp host(pair.inside, {"10.0.0.3", port});
+    const Udp peer(pair.outside, {"192.0.2.3", port});
+    return host.misses(peer, {"10.0.0.3", port}) && peer.misses(host, {"192.0.2.3", port});
+  }
+
+  const Folder folder{"both"};
+  Pair pair{folder.path, "1", {}};
+  Loop loop{pair.outside};
+  agent::Agent agent{loop.executor(), {}};
+};
+
+TEST_F(BothBoxes, DoAsTheReplySays) {
+  for (std::uint16_t port = 5000; port < 5010; ++port) {
+    const auto rule = enable(3, port);
+    EXPECT_TRUE(second_passes(port)) << port;
+    agent.remove(rule.pid, use_future).get();
+    EXPECT_TRUE(second_blocks(port)) << port;
+  }
+}
+
+// It may lack any change from then on.
+TEST_F(BothBoxes, TheOneThatIsCutOffCloses) {
+  const auto rule = enable(3, 5000);
+  enable(3, 5002);
+  enable(2, 5004);
+  pair.second.host.shell("ip link set sync0 down");
+  agent.remove(rule.pid, use_future).get();
+  EXPECT_TRUE(second_blocks(5000));
+  EXPECT_TRUE(second_blocks(5002));
+  const Udp host(pair.inside, {"10.0.0.2", 5004});
+  const Udp peer(pair.outside, {"192.0.2.2", 5004});
+  EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5004}));
+  EXPECT_TRUE(eventually([&] { return pair.first.said().contains("has not confirmed a change"); }));
+  EXPECT_TRUE(
+      eventually([&] { return pair.second.said().contains("no packet passes here by rules"); }));
+  pair.second.host.shell("ip link set sync0 up");
+  EXPECT_TRUE(eventually([&] { return !second_blocks(5002); })) << pair.second.said();
+  EXPECT_TRUE(second_blocks(5000));
+}
+
+TEST_F(BothBoxes, TheOneThatStandsStillCloses) {
+  const auto rule = enable(3, 5000);
+  pair.second.signal(SIGSTOP);
+  agent.remove(rule.pid, use_future).get();
+  EXPECT_TRUE(second_blocks(5000));
+  pair.second.signal(SIGCONT);
+  enable(3, 5002);
+  EXPECT_TRUE(eventually([&] { return !second_blocks(5002); })) << pair.second.said();
+}
+
 }  // namespace
 }  // namespace simco::test

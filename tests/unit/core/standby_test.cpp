@@ -33,9 +33,10 @@ class Standby final : private Core::Host,
 
   /// The other box has written these.
   void hear(std::vector<Entry> entries, bool all = false) {
-    core.follow({{std::move(entries), {20, 20}, all}, false});
+    alike.reset();
+    core.follow({{std::move(entries), {20, 20}, all}, false}, [this](bool is) { alike = is; });
   }
-  void take_over() { core.follow({.batch = {}, .owned = true}); }
+  void take_over() { core.follow({.batch = {}, .owned = true}, nullptr); }
   std::vector<Kind> kinds() const {
     std::vector<Kind> result;
     for (const auto& batch : backend.batches) {
@@ -50,6 +51,7 @@ class Standby final : private Core::Host,
   std::vector<Entry> written;
   std::vector<std::string> warnings;
   bool taken_over = false;
+  std::optional<bool> alike;  ///< if the last changes are carried out: all are enforced
 
  private:
   Instant now() const override { return time.now(); }
@@ -240,6 +242,43 @@ TEST(Standby, WhatTheBackendRefusesIsTriedAgain) {
   box.take_over();
   box.time.run_for(5s);
   EXPECT_TRUE(box.written.empty());
+}
+
+// What the owner of the store may count on.
+TEST(Standby, TellsWhenItEnforcesAllThatItHasHeard) {
+  Standby box;
+  box.hear({});
+  EXPECT_EQ(box.alike, true);
+  box.backend.automatic = false;
+  box.hear({stored(1, 5000), stored(2, 5002)});
+  EXPECT_EQ(box.alike, std::nullopt) << "a change is under way";
+  box.backend.finish({ChangeResult::kNoResources});
+  EXPECT_EQ(box.alike, false);
+  box.backend.automatic = true;
+  box.hear({gone(2)});
+  EXPECT_EQ(box.alike, false);
+  box.time.run_for(2s);
+  box.hear({});
+  EXPECT_EQ(box.alike, true);
+  box.backend.automatic = false;
+  box.hear({gone(1)});
+  box.backend.finish({ChangeResult::kNoResources});
+  EXPECT_EQ(box.alike, false) << "the pinhole is open";
+  box.backend.automatic = true;
+  box.time.run_for(30s);
+  box.hear({{{3}, "damaged"}});
+  EXPECT_EQ(box.alike, false);
+  box.hear({gone(3)});
+  EXPECT_EQ(box.alike, true);
+}
+
+TEST(Standby, PacketsPassWhileThereIsALease) {
+  Standby box({stored(1, 5000)});
+  const Instant until = box.time.now() + 1s;
+  box.core.lease(until);
+  box.take_over();
+  box.core.lease(until);
+  EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until, Instant::max()}));
 }
 
 TEST(Standby, NamesARuleThatItCannotRead) {

@@ -13,7 +13,7 @@ namespace simco::backend::nftables {
 namespace {
 
 constexpr std::array<const char*, kDropReasons> kReasonNames = {"no-rule", "disable-rule",
-                                                                "forged-source", "no-binding"};
+                                                                "forged-source", "no-binding", "no-lease"};
 
 /// Calls `act(inbound, reason)` for each counter.
 template <typename Act>

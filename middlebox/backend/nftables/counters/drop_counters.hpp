@@ -20,8 +20,9 @@ enum class DropReason : std::uint8_t {
   kDisableRule,   ///< a disable rule blocks it
   kForgedSource,  ///< from outside, with a source that no route expects there
   kNoBinding,     ///< NAT: to or from an address or port that is not translated
+  kNoLease,       ///< this box stands by, and may lack changes of rules
 };
-inline constexpr auto kDropReasons = static_cast<std::size_t>(DropReason::kNoBinding) + 1;
+inline constexpr auto kDropReasons = static_cast<std::size_t>(DropReason::kNoLease) + 1;
 
 /// Packets dropped, by direction (first inbound, then outbound) and reason.
 using DropCounts = std::array<std::uint64_t, 2 * kDropReasons>;

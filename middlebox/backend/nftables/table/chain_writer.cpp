@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "middlebox/backend/nftables/table/lease.hpp"
+
 namespace simco::backend::nftables {
 
 std::uint8_t icmp_of(IpVersion version) {
@@ -73,6 +75,13 @@ void ChainWriter::enable(const Mask& mask, bool outside, const std::string& chai
   } else if (mask.direction == FlowDirection::kOutboundConnection) {
     look_up(mask, chain, source, accepted(), in_direction(outside ? kReply : kOriginal));
   }
+}
+
+void ChainWriter::require_lease(bool outside, const std::string& chain) const {
+  if (!options_.leased) return;
+  Rule unleased = rule(chain);
+  unleased.load_meta(NFT_META_NFPROTO, 0).not_in_set(lease_set(options_));
+  finish(std::move(unleased), otherwise(outside, DropReason::kNoLease));
 }
 
 void ChainWriter::block(IpVersion version, bool outside, const std::string& chain, KeySource source,

@@ -85,6 +85,8 @@ class ChainWriter {
                const Condition& condition = {}) const;
   /// Packets that enable rules of `mask` allow in this direction are accepted.
   void enable(const Mask& mask, bool outside, const std::string& chain, KeySource source) const;
+  /// Without a lease, where there must be one, packets come no further than here.
+  void require_lease(bool outside, const std::string& chain) const;
   /// Disable rules.
   void block(IpVersion version, bool outside, const std::string& chain, KeySource source,
              const Condition& condition = {}) const;

@@ -25,6 +25,7 @@ void lead(const ChainWriter& writer, IpVersion version, const std::string& guard
 }
 
 void judge(const ChainWriter& writer, IpVersion version, const std::string& guarded) {
+  writer.require_lease(true, guarded);
   for (const auto& mask : writer.masks()) {
     if (mask.purpose != match::Purpose::kEnable || mask.version != version) continue;
     writer.enable(mask, true, guarded, KeySource::kFromOutside);

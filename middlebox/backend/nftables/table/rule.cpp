@@ -226,6 +226,14 @@ Rule& Rule::in_set(const std::string& set) {
   return *this;
 }
 
+Rule& Rule::not_in_set(const std::string& set) {
+  auto* lookup = add(rule_.get(), "lookup");
+  nftnl_expr_set_u32(lookup, NFTNL_EXPR_LOOKUP_SREG, number_of(0));
+  nftnl_expr_set_str(lookup, NFTNL_EXPR_LOOKUP_SET, set.c_str());
+  nftnl_expr_set_u32(lookup, NFTNL_EXPR_LOOKUP_FLAGS, NFT_LOOKUP_F_INV);
+  return *this;
+}
+
 Rule& Rule::map(const std::string& map) {
   auto* lookup = add(rule_.get(), "lookup");
   nftnl_expr_set_u32(lookup, NFTNL_EXPR_LOOKUP_SREG, number_of(0));

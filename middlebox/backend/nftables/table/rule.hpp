@@ -55,6 +55,7 @@ class Rule {
   Rule& untrack();
 
   Rule& in_set(const std::string& set);
+  Rule& not_in_set(const std::string& set);
   /// Replaces the key in register 0 with the map's value.
   Rule& map(const std::string& map);
   /// Translates to the address in register 0 and, unless `port_reg` is 0, the port there.

@@ -73,6 +73,7 @@ class RuleWriter : private ChainWriter {
             const std::string& errors_chain) {
     const KeySource source = outside ? KeySource::kFromOutside : KeySource::kFromInside;
     block(version, outside, chain, source);
+    require_lease(outside, chain);
     const bool withholds_authenticated = options().allow_outbound && blocks_protocols(version);
     if (options().allow_outbound && outside) {
       Rule answers = rule(chain);

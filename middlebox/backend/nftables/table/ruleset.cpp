@@ -18,6 +18,7 @@
 #include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/counters/drop_counters.hpp"
 #include "middlebox/backend/nftables/table/chain_writer.hpp"
+#include "middlebox/backend/nftables/table/lease.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -199,6 +200,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
               guarded ? guard_text(options_.guards, kCommentOctets) : "");
   }
   add_drop_counters(options_, batch);
+  if (options_.leased) add_lease_set(options_, batch);
 }
 
 void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {

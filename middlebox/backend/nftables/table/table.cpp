@@ -10,6 +10,7 @@
 
 #include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/logins.hpp"
+#include "middlebox/backend/nftables/table/lease.hpp"
 #include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
@@ -191,6 +192,11 @@ void Table::remove() {
 }
 
 // --- Sets ----------------------------------------------------------------------------------------
+
+Outcome Table::set_lease(std::optional<std::chrono::milliseconds> left) {
+  write_lease(options_, left, committer_.begin());
+  return committer_.commit();
+}
 
 Outcome Table::add_set(const Mask& mask) {
   auto masks = elements_.masks();

@@ -2,6 +2,8 @@
 // sets, and removed at the end. It writes elements only when it creates the whole table.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -56,6 +58,8 @@ class Table {
   /// Removes the table or, from a site's, our part. Throws as install() does.
   void remove();
 
+  /// Has the lease last for `left`, as write_lease() does.
+  Outcome set_lease(std::optional<std::chrono::milliseconds> left);
   /// Creates another set, empty, and the rules that look packets up in it.
   Outcome add_set(const Mask& mask);
   /// Removes sets; they must be empty, and are no longer among elements() afterwards.

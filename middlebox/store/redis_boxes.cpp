@@ -1,0 +1,136 @@
+#include "middlebox/store/redis_boxes.hpp"
+
+#include <hiredis/hiredis.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "middlebox/store/limits.hpp"
+#include "middlebox/store/store.hpp"
+#include "simco/wire/number.hpp"
+
+namespace simco::store {
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+
+/// Returns the owner's last batch, if that is `owner`; there is none in `about` before the first.
+std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
+  if (about->elements != 2 || text_of(about->element[0]) != owner) return std::nullopt;
+  if (about->element[1]->type == REDIS_REPLY_NIL) return 0;
+  return parse_number<std::uint64_t>(text_of(about->element[1]), 0);
+}
+
+std::string boxes_key(const RedisAddress& address) { return address.name + ":boxes"; }
+std::string confirmed_key(const RedisAddress& address) { return address.name + ":confirmed"; }
+
+/// The machine's name, and something that makes it unique.
+std::string box_name() {
+  std::array<char, 65> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  std::uint32_t unique = 0;
+  if (::getrandom(&unique, sizeof unique, 0) != sizeof unique) {
+    throw StoreError("cannot get random numbers");
+  }
+  return std::string(host.data()) + "/" + std::to_string(unique);
+}
+
+}  // namespace
+
+// --- The owner -----------------------------------------------------------------------------------
+
+void Boxes::ask() { redis_.send({"ZRANGE", boxes_key(redis_.address()), "0", "-1", "WITHSCORES"}); }
+
+// A box that Redis does not know any more, for it has lost something, may have a lease still.
+std::set<std::string> Boxes::behind(const redisReply* boxes, std::uint64_t batch) {
+  auto missing = known_;
+  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
+    const std::string box(text_of(boxes->element[i]));
+    known_.insert(box);
+    const auto has = parse_number<std::uint64_t>(text_of(boxes->element[i + 1]), 0);
+    has && *has >= batch ? missing.erase(box) : missing.insert(box).second;
+  }
+  return missing;
+}
+
+void Boxes::await(const redisReply* boxes, std::uint64_t batch, bool complete) {
+  auto missing = behind(boxes, batch);
+  // Leases that are from before this batch are over then, and later ones are of boxes that have it.
+  const Instant over = std::chrono::steady_clock::now() + kLease + kLeaseMargin;
+  while (!missing.empty() || !complete) {
+    const auto left = ceil<milliseconds>(over - std::chrono::steady_clock::now());
+    if (left <= milliseconds()) break;
+    await_any(left);
+    ask();
+    missing = behind(redis_.next().get(), batch);
+  }
+  if (missing.empty()) return;
+  // Not one that has just confirmed it.
+  redis_.ask({"ZREMRANGEBYSCORE", boxes_key(redis_.address()), "-inf", "(" + std::to_string(batch)});
+  for (const auto& box : missing) {
+    known_.erase(box);
+    warnings_.push_back("box " + box +
+                        " has not confirmed a change in time: no packet passes there by rules until "
+                        "it has caught up; check that box and the link to it");
+  }
+}
+
+void Boxes::await_any(milliseconds patience) {
+  const auto key = confirmed_key(redis_.address());
+  redis_.send({"XREAD", "BLOCK", std::to_string(patience.count()), "STREAMS", key, confirmed_});
+  const auto streams = redis_.next_or_error();
+  if (streams->type == REDIS_REPLY_NIL) return;
+  if (streams->type == REDIS_REPLY_ERROR) {
+    redis_.ask({"DEL", key});  // of another type
+    return;
+  }
+  const auto* const entries = streams->element[0]->element[1];
+  confirmed_ = text_of(entries->element[entries->elements - 1]->element[0]);
+}
+
+// --- A box that stands by ------------------------------------------------------------------------
+
+Lease::Lease(RedisAddress copy) : address_(std::move(copy)), box_(box_name()) {}
+
+void Lease::set_owner(const std::string& host, std::uint16_t port) {
+  if (owner_ && address_.host == host && address_.port == port) return;
+  address_.host = host;
+  address_.port = port;
+  owner_.emplace(address_, kLeasePatience);
+  asked_at_ = {};
+}
+
+Instant Lease::renew(const Followed& followed, Instant now) {
+  if (batch_ == followed.batch && now < asked_at_ + kLeaseRenewal) return until_;
+  asked_at_ = now;
+  batch_ = followed.batch;
+  try {
+    if (!owner_->connected()) owner_->connect();
+    if (until_ <= now && !is_close(followed)) return until_;
+    const auto number = std::to_string(followed.batch);
+    owner_->send({"MULTI"});
+    owner_->send({"ZADD", boxes_key(address_), number, box_});
+    owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", box_, number});
+    owner_->send({"HMGET", address_.name + ":about", "owner", "batch"});
+    owner_->send({"EXEC"});
+    for (int queued = 0; queued < 4; ++queued) owner_->next();
+    const auto done = owner_->next();
+    const bool added = done->elements == 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
+    if (added && batch_in(done->element[2], followed.owner) == followed.batch) until_ = now + kLease;
+  } catch (const StoreTaken&) {
+    throw StoreError(owner_->place() + ": is a replica itself");
+  }
+  return until_;
+}
+
+/// The owner waits for a box in the set, so it must be able to catch up.
+bool Lease::is_close(const Followed& followed) {
+  const auto about = owner_->ask({"HMGET", address_.name + ":about", "owner", "batch"});
+  const auto batch = batch_in(about.get(), followed.owner);
+  return batch && *batch <= followed.batch + kBatchesBehind;
+}
+
+}  // namespace simco::store

@@ -1,0 +1,79 @@
+// Several boxes enforce the rules of one store: its owner, and boxes that stand by. Each of these
+// has a lease. An owner's write returns when all boxes with a lease enforce it, or have had none
+// for a while: a box that cannot be reached closes, and then the owner goes on without it.
+//
+// In Redis: a sorted set of boxes, whose score is the last batch that they enforce, and a stream
+// that wakes the owner. Redis carries out one command after the other, so for each batch, either a
+// box has it before it gets a lease, or the owner finds the box in the set when it stores the batch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "middlebox/store/redis_connection.hpp"
+#include "simco/wire/instant.hpp"
+
+namespace simco::store {
+
+/// The owner's side. One thread at a time.
+class Boxes {
+ public:
+  /// `redis`: of the store, which must outlive this.
+  explicit Boxes(RedisConnection& redis) : redis_(redis) {}
+
+  /// Queues the question for the boxes: within the transaction of a batch.
+  void ask();
+  /// Waits for all boxes with a lease: `boxes` is the answer, `batch` the number of the batch. If
+  /// the answer is not `complete`, as Redis has lost data, for as long as a lease may last. Throws
+  /// StoreError if Redis does not answer.
+  void await(const redisReply* boxes, std::uint64_t batch, bool complete);
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+ private:
+  /// Which boxes may have a lease, and do not enforce `batch`.
+  std::set<std::string> behind(const redisReply* boxes, std::uint64_t batch);
+  /// Waits for a box that confirms anything, for at most `patience`.
+  void await_any(std::chrono::milliseconds patience);
+
+  RedisConnection& redis_;
+  std::set<std::string> known_;     ///< that may have a lease
+  std::string confirmed_ = "0-0";   ///< the last entry of the stream that was read
+  std::vector<std::string> warnings_;
+};
+
+/// A box that stands by. One thread at a time.
+class Lease {
+ public:
+  /// As this box follows the store: everything up to this batch of that owner.
+  struct Followed {
+    std::string owner;
+    std::uint64_t batch;
+  };
+
+  /// `copy`: where the copy is.
+  explicit Lease(RedisAddress copy);
+
+  /// The name of this box.
+  const std::string& box() const { return box_; }
+  /// The Redis of the owner.
+  void set_owner(const std::string& host, std::uint16_t port);
+  /// `followed` is enforced. Returns until when packets may pass. Blocks for some times
+  /// kLeasePatience; asks only if that is due, or there is news. Throws StoreError.
+  Instant renew(const Followed& followed, Instant now);
+
+ private:
+  bool is_close(const Followed& followed);
+
+  RedisAddress address_;
+  std::string box_;
+  std::optional<RedisConnection> owner_;
+  Instant until_{};          ///< of the lease
+  Instant asked_at_{};       ///< last
+  std::uint64_t batch_ = 0;  ///< as confirmed last
+};
+
+}  // namespace simco::store
