@@ -64,6 +64,16 @@ int status_when_taken(const middlebox::Settings& settings) {
   return kTakenOver;
 }
 
+/// True if the rules are those of another box, whose Redis is the primary.
+bool is_second_box(const middlebox::Settings& settings) {
+  try {
+    const auto store = store::make_store(settings.state, store::Sync::kSystem);
+    return store && (*store)->is_copy();
+  } catch (const store::StoreError&) {
+    return false;
+  }
+}
+
 /// Raises the limit of file descriptors to the maximum, because many agents need many of them.
 void raise_descriptor_limit(middlebox::ServerOptions& options) {
   rlimit limit{};
@@ -175,6 +185,8 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   manager.ready(server.stands_by() ? "standing by" : "serving");
   manager.watch([&backend] { return backend->alive(); });
   io.run();
+  // The table stays, and nobody tells it of changes any longer.
+  if (!settings.state.empty() && is_second_box(settings)) backend->lease({});
   // Not after an exception: the table must stay and keep blocking traffic.
   backend->end();
   return code;

@@ -130,6 +130,7 @@ void Server::on_store_working() { log::info("{}: the store works again", store_-
 void Server::on_store_taken() {
   // From the loop: it stops the core, which is in the middle of a batch.
   asio::post(io_, [this] {
+    backend_.lease({});
     if (taken_) std::exchange(taken_, nullptr)();
   });
 }

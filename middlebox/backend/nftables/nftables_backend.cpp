@@ -169,8 +169,17 @@ Figures NftablesBackend::figures() {
 
 void NftablesBackend::lease(Instant until) {
   lease_ = until;
-  if (begun_) return write_lease();
-  options_.leased = true;
+  const bool first = !std::exchange(options_.leased, true);
+  if (begun_ && reconciler_.enforces() && (!first || make_lease())) write_lease();
+}
+
+bool NftablesBackend::make_lease() {
+  try {
+    return reconciler_.make_lease();
+  } catch (const std::system_error& failure) {
+    log::error("nftables: rules cannot be made to end: {}", failure.what());
+    return false;
+  }
 }
 
 // Without it, the kernel's own lease ends by itself: nothing is open that should not be.

@@ -53,6 +53,8 @@ class NftablesBackend final : public Backend {
   void end() override;
 
  private:
+  /// Makes the table ask for a lease. Returns false, after a line in the log, if it does not.
+  bool make_lease();
   /// Tells the kernel of the lease.
   void write_lease();
   /// Carries out changes from `begin` on. Returns the first that was not decided.

@@ -111,17 +111,16 @@ void Reconciler::reconcile() {
 
 // --- Sets ----------------------------------------------------------------------------------------
 
-bool Reconciler::make_set(const Mask& mask) {
+bool Reconciler::make(const std::string& what, const std::function<Outcome()>& add) {
   for (int attempt = 0; attempt < kAttemptsMax && enforces_; ++attempt) {
-    const auto outcome = table_.add_set(mask);
+    const auto outcome = add();
     if (outcome == Outcome::kDone) {
       table_.remember();
       return true;
     }
     const bool table_may_be_gone = committer_.builds_on_any() && attempt < kStaleMax;
     if (outcome == Outcome::kFailed && !table_may_be_gone) {
-      log::error("nftables: cannot create set {}: {}", set_name(mask),
-                 std::strerror(committer_.error()));
+      log::error("nftables: cannot create {}: {}", what, std::strerror(committer_.error()));
       return false;
     }
     reconcile();

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "middlebox/backend/nftables/committer.hpp"
@@ -69,11 +70,20 @@ class Reconciler {
   void suspect() { inspect_again_ = true; }
   /// These operations are about to be sent: an inspection under way does not judge their elements.
   void note(std::span<const Operation> operations);
+  /// Makes the lease, and the rules that ask for it, in a table without. Returns false if there can
+  /// be none. No commit may be planned.
+  bool make_lease() {
+    return make("the lease", [this] { return table_.add_lease(); });
+  }
   /// Makes the set of `mask` in the kernel. Returns false if there can be none. No commit may be
   /// planned.
-  bool make_set(const Mask& mask);
+  bool make_set(const Mask& mask) {
+    return make("set " + set_name(mask), [&] { return table_.add_set(mask); });
+  }
 
  private:
+  /// Extends the table by `what`, with a commit of `add`.
+  bool make(const std::string& what, const std::function<Outcome()>& add);
   void look_after_table();
   void remove_idle_sets();
   void inspect();

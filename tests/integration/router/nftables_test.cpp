@@ -30,6 +30,24 @@ struct Nftables : testing::Test {
   BackendFixture fixture{quick_options()};
 };
 
+// As when a box has lost the rules to another one.
+TEST_F(Nftables, ALeaseCanComeLater) {
+  EXPECT_EQ(fixture.apply(change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004")).front(),
+            ChangeResult::kDone);
+  const auto leases = [&](const char* what) {
+    return fixture.router.output("nft list table inet simco | grep -c '" + std::string(what) + "'");
+  };
+  EXPECT_EQ(leases("@lease"), "0\n");
+  fixture.backend->lease({});
+  EXPECT_EQ(leases("nfproto != @lease"), "4\n") << "each side, each version";
+  EXPECT_EQ(leases("elements = { ipv4"), "0\n");
+  fixture.backend->lease(Instant::max());
+  EXPECT_EQ(leases("elements = { ipv4, ipv6 }"), "1\n");
+  EXPECT_EQ(fixture.apply(change(kAdd, 2, "10.0.0.3:5004", "192.0.2.2:6004")).front(),
+            ChangeResult::kDone);
+  EXPECT_TRUE(fixture.elements().contains("pid 1"));
+}
+
 // The kernel refuses an interval that overlaps one that somebody else has put there.
 TEST_F(Nftables, OnlyTheGuiltyChangeOfABatchIsRefused) {
   const auto large = [](RuleChange::Kind kind, std::uint32_t pid, int port) {

@@ -193,6 +193,13 @@ void Table::remove() {
 
 // --- Sets ----------------------------------------------------------------------------------------
 
+Outcome Table::add_lease() {
+  auto& batch = committer_.begin();
+  add_lease_set(options_, batch);
+  ruleset_.replace_rules(elements_.masks(), batch);
+  return committer_.commit();
+}
+
 Outcome Table::set_lease(std::optional<std::chrono::milliseconds> left) {
   write_lease(options_, left, committer_.begin());
   return committer_.commit();

@@ -58,6 +58,8 @@ class Table {
   /// Removes the table or, from a site's, our part. Throws as install() does.
   void remove();
 
+  /// Creates the lease in a table without one, and the rules that ask for it.
+  Outcome add_lease();
   /// Has the lease last for `left`, as write_lease() does.
   Outcome set_lease(std::optional<std::chrono::milliseconds> left);
   /// Creates another set, empty, and the rules that look packets up in it.
