@@ -44,7 +44,7 @@ struct Metrics::Figures {
   double& groups = registry.gauge("simco_groups", "Groups of policy rules.");
   double& stands_by =
       registry.gauge("simco_stands_by",
-                     "1 while it serves no agents and has the rules of the middlebox that does.");
+                     "1 while packets pass by the rules of another middlebox, which serves the agents.");
   double& sessions_opened = registry.counter("simco_sessions_opened_total", "Sessions opened.");
   double& authentication_failures =
       registry.counter("simco_authentication_failures_total", "Authentication tokens rejected.");

@@ -6,13 +6,12 @@ import pathlib
 from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# Looks of the observer that the "last milliseconds" are at most, on a machine of any speed.
-ROUNDS = 3
+LEASE = 1.2  # seconds that the first box waits for the second before it goes on alone, and a moment
 
 # Each sentence, and the document that has it (tests/unit/pair compares).
 SENTENCES = {
-    "asynchronous": ("doc/high-availability.md", "The second box may not know the rules of the first box's last "
-                     "milliseconds (0x0343)."),
+    "alone": ("doc/high-availability.md", "While the second box has no lease, as when it starts or is cut off, it may lack "
+              "the first box's last changes (0x0343)."),
     "unreachable": ("doc/high-availability.md", "Rules end on the first box even if the second does not hear of it (with "
                     "`replicas=1`, too): if it then takes over, it lets those packets pass for the rest of the lifetime."),
     "refused": ("doc/high-availability.md", "A request that was refused with 0x0342, as Redis or its replica did not answer "
@@ -37,6 +36,7 @@ class Course:
     splits: list  # (begin, end): both have the addresses
     restarts: list  # (begin, end, box): a middlebox ended and serves again
     faults: list  # (begin, end, kind, box)
+    alone: tuple = ()  # when the first box said that it goes on without the second
     clock_step: float = 0.0
 
 
@@ -54,13 +54,12 @@ def takeover_excuse(course, begin, end):
     since = last_mark(course, begin)
     if any(touches(fault, since, begin) for fault in course.faults):
         return Undoing(since, begin, end, course.replicas, "unreachable")
-    # Nothing kept it from following, except for those last milliseconds.
-    since = max(since, begin - ROUNDS * course.period)
-    return Undoing(since, begin, end, course.replicas, "asynchronous")
+    left = [at for at in course.alone if since - LEASE <= at <= begin + LEASE]
+    return Undoing(min(left) - LEASE, begin, end, course.replicas, "alone") if left else None
 
 
 def excuses_of(course):
-    found = [takeover_excuse(course, begin, end) for begin, end in course.takeovers]
+    found = [one for begin, end in course.takeovers if (one := takeover_excuse(course, begin, end))]
     for begin, end in course.splits:
         found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
     for begin, end, box in course.restarts:

@@ -51,6 +51,9 @@ def host(ethernets, bridge, address, gateway):
     namespace = Namespace()
     ethernets.wire(namespace, "eth0", bridge, bridge + "-host")
     namespace.shell(f"ip link set eth0 up; ip addr add {address}/24 dev eth0; ip route add default via {gateway}; "
+                    # By either box alone, for packets with its number as their mark.
+                    + "".join(f"ip rule add fwmark {box} table 10{box}; ip route add default via {gateway}{box} "
+                              f"table 10{box}; " for box in (1, 2)) +
                     # An address that moves is told by one packet, which may be lost: ask again soon.
                     "echo 1000 >/proc/sys/net/ipv4/neigh/eth0/base_reachable_time_ms; "
                     "echo 1 >/proc/sys/net/ipv4/neigh/eth0/delay_first_probe_time")

@@ -1,5 +1,8 @@
-"""Sends a packet to each rule that was ever asked for, again and again, and notes which ones pass."""
+"""Sends a packet to each rule that was ever asked for, again and again, by the shared address and through either
+box, and notes which ones pass."""
+import collections
 import select
+import socket
 import struct
 import threading
 import time
@@ -8,6 +11,8 @@ from .agents import INTERNAL_PORT
 
 PERIOD = 0.008
 RARELY = 6  # a port that has not passed for long gets only each so manieth round
+WAYS = (0, 1, 2)  # the shared address, or the box of that number: marks by which the host outside routes
+PACKET = struct.Struct("dB")  # when it was sent, and which way
 DECOYS = (29001, 29002)  # which no agent asks for
 
 
@@ -17,18 +22,18 @@ class Prober:
         self.sockets = {}  # by external port
         self.receiver = inside.run(self.bind_receiver)
         self.passes = {}  # by external port: (sent, received)
+        self.last = {}  # when the last packet that passed was sent, by external port and way
+        self.turns = collections.Counter()  # of each external port
         self.sent = 0
         self.stopping = threading.Event()
         self.threads = [threading.Thread(target=work, daemon=True) for work in (self.send, self.receive)]
 
     def bind_receiver(self):
-        import socket
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         one.bind(("10.0.0.2", INTERNAL_PORT))
         return one
 
     def bind_sender(self, port):
-        import socket
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         one.bind(("192.0.2.2", port))
         one.setblocking(False)
@@ -61,7 +66,10 @@ class Prober:
         if port not in self.sockets:
             self.sockets[port] = self.outside.run(lambda: self.bind_sender(port))
         try:
-            self.sockets[port].sendto(struct.pack("d", time.time()), ("10.0.0.2", INTERNAL_PORT))
+            self.turns[port] += 1
+            way = WAYS[self.turns[port] % len(WAYS)]
+            self.sockets[port].setsockopt(socket.SOL_SOCKET, socket.SO_MARK, way)
+            self.sockets[port].sendto(PACKET.pack(time.time(), way), ("10.0.0.2", INTERNAL_PORT))
             self.sent += 1
         except OSError:  # no route, no neighbour
             pass
@@ -71,10 +79,12 @@ class Prober:
             if not select.select([self.receiver], [], [], 0.1)[0]:
                 continue
             data, (_, port) = self.receiver.recvfrom(64)
-            self.passes.setdefault(port, []).append((struct.unpack("d", data)[0], time.time()))
+            sent, way = PACKET.unpack(data)
+            self.passes.setdefault(port, []).append((sent, time.time()))
+            self.last[port, way] = sent
 
-    def passed_since(self, port, time_sent):
-        return any(sent >= time_sent for sent, _ in reversed(self.passes.get(port, ())))
+    def passed_since(self, port, time_sent, way):
+        return self.last.get((port, way), float("-inf")) >= time_sent
 
 
 def thinned(passes, instants):

@@ -1,4 +1,5 @@
 """One schedule: makes the pair, runs agents and probes under its faults, and judges what they saw."""
+import datetime
 import math
 import re
 import signal
@@ -20,6 +21,7 @@ PATIENCE = 500.0
 CALM = 1.0  # seconds that agents go on after the faults
 SHORT = 0.3  # to watch that something does not happen
 AUDIT = re.compile(r"audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b")
+LEFT = re.compile(r"^\[([\d-]+ [\d:.]+)\] .* has not confirmed a change in time", re.MULTILINE)
 RELEVANT = {"sync", "joining", "redis", "disk", "memory", "middlebox", "power"}  # what keeps the second box from following
 
 
@@ -140,13 +142,15 @@ class Run:
     def probes_agree(self, wanted):
         since = time.time()
         end = since + 5
-        while missing := [port for port in wanted if not self.prober.passed_since(port, since)]:
+        while missing := [(port, way) for port in wanted for way in prober.WAYS
+                          if not self.prober.passed_since(port, since, way)]:
             if time.time() > end:
-                self.difference = f"listed, but not open: {missing}"
+                self.difference = f"listed, but not open by the address (0) or that box: {missing}"
                 return False
             time.sleep(0.02)
         time.sleep(SHORT)
-        there = {port for port in list(self.prober.passes) if self.prober.passed_since(port, since)}
+        there = {port for port in list(self.prober.passes) for way in prober.WAYS
+                 if self.prober.passed_since(port, since, way)}
         self.difference = f"open, but not listed: {sorted(there - wanted)}"
         return there <= wanted
 
@@ -175,8 +179,10 @@ class Run:
                     restarts.append((at - observer.period(), served, number))
         steps = [abs(fault.amount) for fault in self.plan.faults if fault.kind == "clock"]
         relevant = [fault for fault in faults if fault[2] in RELEVANT]
+        alone = [datetime.datetime.fromisoformat(at).timestamp() for box in self.boxes
+                 for at in LEFT.findall(box.read("middlebox.log"))]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
-                              restarts, relevant, float(sum(steps)))
+                              restarts, relevant, alone, float(sum(steps)))
 
     def judge(self):
         self.check_passes()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/campaigns"))
-from pair_history.excuses import ROUNDS, SENTENCES, Course, excuses_of, slack_of  # noqa: E402
+from pair_history.excuses import LEASE, SENTENCES, Course, excuses_of, slack_of  # noqa: E402
 from pair_history.observer import reigns  # noqa: E402
 from pair_history.schedule import draw  # noqa: E402
 
@@ -25,7 +25,7 @@ class Documented(unittest.TestCase):
     def test_each_excuse_has_a_sentence(self):
         full = course(durable=False, takeovers=[(3, 4)], splits=[(3, 4)], restarts=[(3, 4, 1)],
                       faults=[(2.9, 3.5, "redis", 1), (2.9, 3.5, "memory", 1)])
-        for undoing in excuses_of(full) + excuses_of(course(takeovers=[(3, 4)])):
+        for undoing in excuses_of(full) + excuses_of(course(takeovers=[(3, 4)], alone=[2.9])):
             self.assertIn(undoing.reason, SENTENCES)
 
 
@@ -33,20 +33,19 @@ class Windows(unittest.TestCase):
     def test_nothing_happened(self):
         self.assertEqual(excuses_of(course()), [])
 
-    def test_a_takeover_loses_the_last_moments(self):
-        one, = excuses_of(course(takeovers=[(2.5, 4)]))
-        self.assertEqual((one.since, one.begin, one.end, one.ends_only, one.reason), (1.5, 2.5, 4, False, "asynchronous"))
+    def test_a_takeover_loses_nothing(self):
+        self.assertEqual(excuses_of(course(takeovers=[(2.5, 4)], alone=[0.1])), [])
 
-    def test_no_more_than_that_without_a_reason(self):
-        one, = excuses_of(course(takeovers=[(100, 101)]))
-        self.assertEqual(one.since, 100 - ROUNDS * 0.5)
+    def test_only_if_the_first_box_went_on_alone(self):
+        one, = excuses_of(course(takeovers=[(100, 101)], alone=[99.0]))
+        self.assertEqual((one.since, one.begin, one.end, one.ends_only, one.reason), (99.0 - LEASE, 100, 101, False, "alone"))
 
     def test_all_since_the_link_was_cut(self):
         one, = excuses_of(course(takeovers=[(100, 101)], faults=[(3, 200, "sync", 1)]))
         self.assertEqual((one.since, one.reason), (1.5, "unreachable"))
 
     def test_no_grant_where_the_replica_is_waited_for(self):
-        found = excuses_of(course(replicas=True, takeovers=[(2.5, 4)], splits=[(2.5, 4)]))
+        found = excuses_of(course(replicas=True, takeovers=[(2.5, 4)], alone=[2.4], splits=[(2.5, 4)]))
         self.assertEqual([one.ends_only for one in found], [True, True])
 
     def test_a_restart_excuses_nothing_while_the_store_works(self):
