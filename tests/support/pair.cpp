@@ -16,6 +16,31 @@ namespace simco::test {
 
 const Words Pair::kNat = {"--mode", "nat", "--outside", "192.0.2.20"};
 
+namespace {
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+}
+
+/// The contents of `file` as doc/high-availability.md has them: the block behind its name.
+std::string from_page(const std::string& file) {
+  std::istringstream page(contents_of(SIMCO_SOURCE_DIR "/doc/high-availability.md"));
+  std::string line;
+  while (std::getline(page, line) && !line.ends_with("`" + file + "`:")) {
+  }
+  const std::string indent(7, ' ');
+  std::string block;
+  while (std::getline(page, line) && (line.empty() || line.starts_with(indent))) {
+    if (!line.empty()) block += line.substr(indent.size()) + "\n";
+  }
+  EXPECT_FALSE(block.empty()) << file;
+  return block;
+}
+
+}  // namespace
+
 Ethernets::Ethernets() {
   switches_.shell(
       "for b in in out sync; do ip link add br-$b type bridge forward_delay 0 && ip link set br-$b "
@@ -109,47 +134,47 @@ std::string PairBox::said() const {
 // The configuration that the project ships, for this machine's names.
 void PairBox::write_keepalived_configuration(const std::string& advert_int) const {
   auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf");
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const auto at = configuration.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    configuration.replace(at, from.size(), to);
-  };
-  replace("/usr/lib/simco/simco-takeover /etc/simco/ha.conf",
+  replace(configuration, "/usr/lib/simco/simco-takeover /etc/simco/ha.conf",
           SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover " + folder_ + "/ha.conf");
-  replace("unicast_src_ip 10.20.0.11", "unicast_src_ip 10.0.0.1" + number_);
-  replace("unicast_peer { 10.20.0.12 }", "unicast_peer { 10.0.0.1" + peer_ + " }");
-  replace("10.20.0.1/24", "10.0.0.1/24");
-  replace("unicast_src_ip 198.51.100.11", "unicast_src_ip 192.0.2.1" + number_);
-  replace("unicast_peer { 198.51.100.12 }", "unicast_peer { 192.0.2.1" + peer_ + " }");
-  replace("198.51.100.1/24", "192.0.2.1/24");
-  replace("198.51.100.8/32", "192.0.2.20/32");
+  replace(configuration, "unicast_src_ip 10.20.0.11", "unicast_src_ip 10.0.0.1" + number_);
+  replace(configuration, "unicast_peer { 10.20.0.12 }", "unicast_peer { 10.0.0.1" + peer_ + " }");
+  replace(configuration, "10.20.0.1/24", "10.0.0.1/24");
+  replace(configuration, "unicast_src_ip 198.51.100.11", "unicast_src_ip 192.0.2.1" + number_);
+  replace(configuration, "unicast_peer { 198.51.100.12 }",
+          "unicast_peer { 192.0.2.1" + peer_ + " }");
+  replace(configuration, "198.51.100.1/24", "192.0.2.1/24");
+  replace(configuration, "198.51.100.8/32", "192.0.2.20/32");
   for (int instance = 0; instance < 2; ++instance) {
-    replace("advert_int 0.02", "advert_int " + advert_int);
+    replace(configuration, "advert_int 0.02", "advert_int " + advert_int);
   }
   std::ofstream(folder_ + "/keepalived.conf") << configuration;
 }
 
-// As a service manager does: started once, and gone when it has been stopped.
+// As the page has it, and as a service manager does: started once, and gone when it has been
+// stopped.
 void PairBox::write_service(const Words& options) const {
+  auto configuration = from_page("/etc/simco/middlebox.toml");
+  replace(configuration, "198.51.100.1", "192.0.2.1");
+  std::ofstream(folder_ + "/middlebox.toml") << configuration << "allow-anonymous = true\n";
+  auto takeover = from_page("/etc/simco/ha.conf");
+  replace(takeover, "10.99.0.2", "10.99.0." + peer_);
+  std::ofstream(folder_ + "/ha.conf")
+      << takeover << "START=" << folder_ << "/start\nSTOP=" << folder_ << "/stop\nLOCK=" << folder_
+      << "/lock\n";
   std::string words;
   for (const auto& word : options) words += word + " ";
   const auto pid = "p=$(cat " + folder_ + "/middlebox.pid 2>/dev/null)\n";
   std::ofstream(folder_ + "/start")
       << "#!/bin/sh\n" + pid +
              "[ -n \"$p\" ] && [ -e /proc/$p/exe ] && exit 0\n" SIMCO_BIN_DIR
-             "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --listen "
-             "192.0.2.1 "
-             "--allow-anonymous --state redis://127.0.0.1 " +
-             words + ">" + folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ +
-             "/middlebox.pid\n";
+             "/simco-middlebox --config " +
+             folder_ + "/middlebox.toml " + words + ">" + folder_ +
+             "/middlebox.log 2>&1 &\necho $! >" + folder_ + "/middlebox.pid\n";
   std::ofstream(folder_ + "/stop") << "#!/bin/sh\n" + pid +
                                           "[ -n \"$p\" ] || exit 0\nkill $p 2>/dev/null\n"
                                           "while [ -e /proc/$p/exe ]; do sleep 0.02; done\nrm -f " +
                                           folder_ + "/middlebox.log " + folder_ +
                                           "/middlebox.pid\n";
-  std::ofstream(folder_ + "/ha.conf") << "PEER='10.99.0." + peer_ + " 6379'\nSTART=" + folder_ +
-                                             "/start\nSTOP=" + folder_ + "/stop\nLOCK=" + folder_ +
-                                             "/lock\n";
   for (const char* script : {"/start", "/stop"}) {
     std::filesystem::permissions(folder_ + script, std::filesystem::perms::owner_all);
   }
