@@ -16,6 +16,19 @@ using rule::ChangeResult;
 using rule::RuleChange;
 using std::chrono::seconds;
 
+namespace {
+
+/// Of the entries of a rule the last one counts.
+void keep_last(std::vector<store::Entry>& entries) {
+  std::set<PolicyRuleId> later;
+  const auto earlier = std::stable_partition(
+      entries.rbegin(), entries.rend(),
+      [&](const store::Entry& entry) { return later.insert(entry.pid).second; });
+  entries.erase(entries.begin(), earlier.base());
+}
+
+}  // namespace
+
 bool Following::advance() {
   if (!pipeline_.idle()) return false;
   if (done()) {
@@ -41,6 +54,7 @@ bool Following::report() {
 
 void Following::begin(store::Batch batch) {
   engine_.follow_ids({batch.counters.next_pid, batch.counters.next_gid});
+  keep_last(batch.entries);
   if (batch.all) {
     // In the order of their creation, and without what the store no longer has.
     const auto age = [&](const store::Entry& entry) {

@@ -8,13 +8,13 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "middlebox/clock.hpp"
 #include "middlebox/commit/pipeline.hpp"
+#include "middlebox/commit/recovery.hpp"
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "middlebox/store/store.hpp"
@@ -24,10 +24,14 @@ namespace simco::middlebox {
 /// Belongs to one thread.
 class Following {
  public:
-  /// All must outlive this. `ended`: rules in the store whose lifetimes are over.
+  /// All must outlive this. `recovery`: how it began.
   Following(policy::PolicyEngine& engine, CommitPipeline& pipeline, const Clock& clock,
-            std::span<const PolicyRuleId> ended)
-      : engine_(engine), pipeline_(pipeline), clock_(clock), ended_(ended.begin(), ended.end()) {}
+            const Recovery& recovery)
+      : engine_(engine),
+        pipeline_(pipeline),
+        clock_(clock),
+        unlike_(recovery.lost.begin(), recovery.lost.end()),
+        ended_(recovery.forgotten.begin(), recovery.forgotten.end()) {}
 
   /// Called when what was taken has been carried out, or refused: `alike` if the backend then
   /// enforces exactly what the store has.

@@ -24,6 +24,7 @@ struct Survivor {
 void lose(Recovery& recovery, PolicyRuleId pid, std::string_view owner, std::string_view why) {
   recovery.losses.push_back("could not restore rule " + std::to_string(pid.value) + " of '" +
                             std::string(owner) + "': " + std::string(why));
+  recovery.lost.push_back(pid);
   recovery.forgotten.push_back(pid);
 }
 

@@ -19,6 +19,7 @@ struct Recovery {
   std::size_t live = 0;
   std::size_t expired = 0;
   std::vector<std::string> losses;      ///< why rules could not be re-created, a line for each
+  std::vector<PolicyRuleId> lost;       ///< these
   std::vector<PolicyRuleId> forgotten;  ///< the expired and the lost ones
 };
 

@@ -25,7 +25,7 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
     journal_->forget(recovery.forgotten);
   } else {
     pipeline_.keep_in(nullptr);
-    following_.emplace(engine_, pipeline_, clock, recovery.forgotten);
+    following_.emplace(engine_, pipeline_, clock, recovery);
   }
   return recovery;
 }

@@ -1,6 +1,12 @@
 #include "tests/simulator/life.hpp"
 
+#include <chrono>
+
+#include "tests/simulator/fault.hpp"
+
 namespace simco::simulator {
+
+using namespace std::chrono_literals;
 
 Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const WallClock& wall,
            Random& random, SimBackend& backend, SimStore* store, bool stands_by)
@@ -8,6 +14,7 @@ Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const
       random_(random),
       clock_(time, wall),
       store_(store),
+      backend_(backend),
       core_(options, clock_, backend, make_journal(store), nullptr, *this) {
   if (store == nullptr) {
     core_.start();
@@ -15,6 +22,7 @@ Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const
     if (!stands_by) access_->claim();
     auto contents = store->contents();
     contents.owned = !stands_by;
+    for (const auto& entry : contents.entries) heard_[entry.pid.value] = entry.octets;
     core_.start(contents, "the simulated store");
   }
   if (stands_by) follow();
@@ -42,7 +50,44 @@ void Life::deliver() {
     next = {std::move(contents.entries), contents.counters, true};
     unheard_.clear();
   }
-  core_.follow({std::move(next), false}, nullptr);
+  if (next.all) heard_.clear();
+  for (const auto& [pid, octets] : next.entries) {
+    if (octets.empty()) {
+      heard_.erase(pid.value);
+    } else {
+      heard_[pid.value] = octets;
+    }
+  }
+  core_.follow({std::move(next), false}, [this](bool alike) {
+    if (!alike) return;
+    // Turns must not be left by an exception.
+    try {
+      judge_alike();
+    } catch (const Fault& fault) {
+      time_.after({}, [fault] { throw fault; });
+    }
+  });
+}
+
+void Life::judge_alike() const {
+  const auto due = [this](Instant end) { return end < time_.now() + 100ms; };
+  const auto& table = backend_.table();
+  for (const auto& [pid, enforced] : table) {
+    demand(due(enforced.rule.expires_at) || heard_.contains(pid),
+           "a box with a lease enforces rule " + std::to_string(pid));
+  }
+  for (const auto& [pid, octets] : heard_) {
+    const auto kept = middlebox::decode_rule({pid}, octets);
+    const auto left = middlebox::time_left(*kept, clock_.wall_ms());
+    if (left < 100ms) continue;
+    const auto found = table.find(pid);
+    demand(found != table.end(), "a box with a lease lacks rule " + std::to_string(pid));
+    const auto& rule = found->second.rule;
+    const auto later = rule.expires_at - (time_.now() + left);
+    demand(rule.kind == kept->rule.kind && std::chrono::abs(later) <= 100ms,
+           "a box with a lease has another rule " + std::to_string(pid) + ", which ends " +
+               std::to_string(later / 1ms) + " ms later");
+  }
 }
 
 void Life::take_over(std::function<void()> taken) {

@@ -49,6 +49,8 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   /// Hears of the changes of the store a while later, or of all rules if it misses some.
   void follow();
   void deliver();
+  /// It says that its backend enforces what it has heard.
+  void judge_alike() const;
 
   // Core::Host
   void wake_at(Instant at) override;
@@ -66,7 +68,9 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   Random& random_;
   Clock clock_;
   SimStore* const store_;
+  const SimBackend& backend_;
   std::deque<store::Batch> unheard_;
+  std::map<std::uint32_t, std::string> heard_;  ///< rules, as the store has them
   std::function<void()> taken_;
   std::optional<SimStore::Access> access_;
   std::optional<middlebox::Journal> journal_;

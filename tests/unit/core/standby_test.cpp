@@ -146,6 +146,14 @@ TEST(Standby, ReplacesARuleThatDiffers) {
   EXPECT_EQ(box.last_change().after.internal.port, 5012);
 }
 
+// What the store had missed of it comes with its end.
+TEST(Standby, TheLastEntryOfARuleCounts) {
+  Standby box({stored(1, 5000, 600s)});
+  box.hear({stored(1, 5000, 900s), stored(2, 5002), gone(1), stored(2, 5002, 900s)});
+  EXPECT_EQ(box.kinds(), (std::vector{Kind::kRemove, Kind::kAdd}));
+  EXPECT_EQ(box.last_change().after.expires_at, box.time.now() + 900s);
+}
+
 // While the store of the other box failed, a rule ended, and another one got its ports.
 TEST(Standby, ARuleGetsThePortsOfOneThatEndsWithIt) {
   Standby box({translated(1, 5000)}, nat());
