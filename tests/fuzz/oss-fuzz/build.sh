@@ -17,7 +17,8 @@ cd "$sources"
 # What each fuzzer runs beside tests/fuzz/NAME_fuzz.cpp; what it does not need makes it slower.
 codec=simco/wire/codec.cpp
 middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middlebox/policy/*.cpp middlebox/core/*.cpp)
-  simco/net/frame_splitter.cpp middlebox/observe/log_lines.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
+  simco/net/frame_splitter.cpp middlebox/observe/log_lines.cpp middlebox/commit/change_queue.cpp middlebox/commit/following.cpp
+  middlebox/commit/journal.cpp
   middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/request_lines.cpp
   middlebox/commit/rule_codec.cpp middlebox/observe/metrics.cpp simco/metrics/registry.cpp"
 calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp $(ls agent/ng/protocol/*.cpp agent/ng/call/*.cpp)"
