@@ -1,6 +1,7 @@
 // bench-takeover: packets that are lost when a box of a pair dies, with so many rules in both, and
 // the time until the other one serves agents. Beside it, in the same rounds, what VRRP alone loses:
-// the same pair without a rule but the one that is watched.
+// the same pair without a rule but the one that is watched. At first, what a rule costs when both
+// boxes enforce it, beside one box alone.
 //
 //   bench-takeover [ROUNDS [ADVERT_INT [RULES...]]]
 //
@@ -56,11 +57,11 @@ class Operator {
     return ask(inside, outside).get();
   }
   /// Rules for so many pairs of ports.
-  void enable(std::size_t rules) {
+  void enable_many(std::size_t rules, std::uint16_t first_outside = 10'000) {
     std::deque<std::future<agent::EnabledRule>> asked;
     for (std::size_t i = 0; i < rules; ++i) {
       const auto inside = static_cast<std::uint16_t>(10'000 + i % 40'000);
-      const auto outside = static_cast<std::uint16_t>(10'000 + i / 40'000);
+      const auto outside = static_cast<std::uint16_t>(first_outside + i / 40'000);
       asked.push_back(ask(inside, outside));
       if (asked.size() < kUnderWay) continue;
       asked.front().get();
@@ -126,7 +127,7 @@ Loss measure(std::size_t rules, const std::string& advert_int) {
   const Udp peer(pair.outside, {"192.0.2.2", 6004});
   auto agent = std::make_unique<Operator>(pair.outside);
   const auto watched = agent->enable(5004, 6004);
-  agent->enable(rules);
+  agent->enable_many(rules);
   const auto count = std::to_string(rules + 1) + "\n";
   const auto has_all = [&] { return pair.second.redis("hlen simco:rules") == count; };
   if (!eventually(has_all)) throw std::runtime_error("the replica does not have the rules");
@@ -145,6 +146,42 @@ Loss measure(std::size_t rules, const std::string& advert_int) {
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
+}
+
+/// Of rules one after the other, ms; and the rate if many are under way.
+struct Price {
+  double one_ms;
+  double rate;
+};
+
+Price price(Operator& agent, std::uint16_t& port) {
+  constexpr int kSingle = 300;
+  constexpr std::size_t kMany = 20'000;
+  std::vector<double> times;
+  for (int i = 0; i < kSingle; ++i) {
+    const auto began = Time::now();
+    agent.enable(port++, 6004);
+    times.push_back(ms(Time::now() - began));
+  }
+  const auto began = Time::now();
+  agent.enable_many(kMany, port++);
+  return {median(times), 1e3 * kMany / ms(Time::now() - began)};
+}
+
+void report_price() {
+  const Folder folder("bench-price");
+  Pair pair(folder.path, "1", {});
+  pair.first.boot();
+  if (!eventually([&] { return pair.first.serves(); })) throw std::runtime_error("no start");
+  Operator agent(pair.outside);
+  std::uint16_t port = 5004;
+  const auto alone = price(agent, port);
+  pair.second.boot();
+  const auto passes = [&] { return pair.second.said().contains("packets pass here"); };
+  if (!eventually(passes)) throw std::runtime_error("the second box does not follow");
+  const auto both = price(agent, port);
+  std::printf("a rule takes %.2f ms on one box, %.2f on both (%.1f times); %.0f and %.0f rules/s\n",
+              alone.one_ms, both.one_ms, both.one_ms / alone.one_ms, alone.rate, both.rate);
 }
 
 void report(std::size_t rules, int rounds, const std::string& advert_int) {
@@ -170,5 +207,6 @@ int main(int argc, char** argv) {
   const std::string advert_int = argc > 2 ? argv[2] : kAdvertInt;
   for (int i = 3; i < argc; ++i) counts.push_back(std::strtoul(argv[i], nullptr, 10));
   if (counts.empty()) counts = {0, 1'000};
+  report_price();
   for (const auto rules : counts) report(rules, rounds, advert_int);
 }
