@@ -1,5 +1,5 @@
 // Tries all orders of a few steps (small_world.hpp), breadth first: a state that has been seen
-// before is not followed again.
+// before is not followed again. In each state the process is killed as well.
 //
 //   test-orders DEPTH
 //   test-orders --traces COUNT  prints that many random walks, for the specification to judge
@@ -51,6 +51,7 @@ struct Search {
         const auto there = walk(longer);
         if (!seen.insert(there->state()).second) continue;
         there->come_to_rest();
+        walk(longer)->judge_death();
         next.push_back(std::move(longer));
       } catch (const Fault& fault) {
         throw Fault(text(longer) + ": " + fault.what());

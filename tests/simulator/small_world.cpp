@@ -202,6 +202,25 @@ std::map<std::uint32_t, rule::RuleKind> SmallWorld::die() {
   return result;
 }
 
+// Of changes that were under way each is made or not.
+void SmallWorld::judge_death() {
+  std::set<std::uint32_t> open;
+  if (box_.backend.busy()) {
+    for (const auto& change : box_.backend.batches.back()) open.insert(change.rule().pid.value);
+  }
+  const auto found = die();
+  for (const auto& [pid, kind] : found) {
+    const auto before = model_.rules.find(pid);
+    if (open.contains(pid)) continue;
+    demand(before != model_.rules.end(), "a rule that was over is back after a kill");
+    demand(before->second.kind == kind, "another rule after a kill");
+  }
+  for (const auto& [pid, rule] : model_.rules) {
+    demand(found.contains(pid) || open.contains(pid) || is_due(model_, pid),
+           "a rule is lost with a kill");
+  }
+}
+
 // --- Judging -------------------------------------------------------------------------------------
 
 const Body* SmallWorld::reply_to(const Pending& pending) const {

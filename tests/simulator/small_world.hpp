@@ -52,6 +52,8 @@ class SmallWorld {
   /// The process dies, and another one recovers the rules: returns their kinds, by PID. Must be the
   /// last call.
   std::map<std::uint32_t, rule::RuleKind> die();
+  /// The same; throws Fault if a rule is lost, or one that was over is back.
+  void judge_death();
 
  private:
   struct Pending {
