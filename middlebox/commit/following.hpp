@@ -46,9 +46,6 @@ class Following {
   bool report();
   /// The store is ours: when all is done, nothing more is to be followed.
   bool owned() const { return owned_; }
-  /// Whether packets pass by what it has heard.
-  bool current() const { return current_; }
-  void set_current(bool current) { current_ = current; }
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
   bool advance();
   /// True if all that was taken has been begun, or refused.
@@ -91,7 +88,6 @@ class Following {
   Done done_;
   bool planned_ = false;
   bool owned_ = false;
-  bool current_ = false;
 };
 
 }  // namespace simco::middlebox

@@ -137,21 +137,17 @@ bool StoreThread::follow_once() {
 }
 
 void StoreThread::confirm(bool alike) {
-  const auto before = lease_;
-  std::string failure = "this box cannot enforce all rules of the other one";
+  if (!alike) return note_following("this box cannot enforce all rules of the other one");
   try {
-    if (alike) {
-      lease_ = store_.confirm();
-      failure = "this box has not caught up with the other one";
+    const auto until = store_.confirm();
+    if (!until) return note_following("this box has not caught up with the other one");
+    if (std::exchange(lease_, *until) != *until) {
+      tell([this, until = *until] { observer_->on_lease(until); });
     }
-  } catch (const std::exception& why) {
-    failure = why.what();
+    note_following(std::nullopt);
+  } catch (const store::StoreError& why) {
+    note_following(why.what());
   }
-  if (lease_ != before) tell([this, until = lease_] { observer_->on_lease(until); });
-  const bool over = lease_ <= std::chrono::steady_clock::now();
-  // Before it is over, it may still be renewed.
-  if (!over && lease_ != before) note_following(std::nullopt);
-  if (over) note_following(failure);
 }
 
 void StoreThread::note_following(const std::optional<std::string>& failure) {

@@ -102,7 +102,7 @@ class StoreThread final : public Journal::Writer {
   bool follow_first_ = false;
   /// Why it does, as the observer knows; at first nothing is known.
   std::optional<std::string> following_fails_ = "";
-  Instant lease_{};  ///< until when packets may pass, as the loop knows
+  Instant lease_{};  ///< as the loop knows it
   LoopEvent event_;  ///< there are reports
   std::mutex mutex_;
   std::condition_variable wake_;

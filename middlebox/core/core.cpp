@@ -168,7 +168,7 @@ void Core::update_metrics() {
   const auto& engine = rules_.engine();
   metrics_->flushed();
   metrics_->set({connections_.size(), notifier_.count(), engine.group_count(),
-                 following() && rules_.following()->current(), engine.nat_usage()});
+                 rules_.has_lease(now()), engine.nat_usage()});
 }
 
 // --- Time --------------------------------------------------------------------------------------

@@ -58,7 +58,11 @@ class RuleService {
   Following* following() { return following_ ? &*following_ : nullptr; }
   const Following* following() const { return following_ ? &*following_ : nullptr; }
   /// While following: packets may pass until then.
-  void lease(Instant until) { backend_.lease(until); }
+  void lease(Instant until) {
+    lease_ = until;
+    backend_.lease(until);
+  }
+  bool has_lease(Instant now) const { return following_ && lease_ > now; }
   /// The store is ours from now on.
   void take_over(Instant now);
   /// As CommitPipeline::advance(), with the changes of another middlebox.
@@ -82,6 +86,7 @@ class RuleService {
   policy::PolicyEngine engine_;
   CommitPipeline pipeline_;
   std::optional<Following> following_;
+  Instant lease_{};
 };
 
 /// Sessions end by themselves, or after kStopTimeout.
@@ -147,11 +152,6 @@ class Core final : private Connection::Owner,
     if (following()) rules_.lease(until);
   }
   bool following() const { return rules_.following() != nullptr; }
-  /// Whether it hears of the changes of the other middlebox, for the metrics.
-  void note_following(bool current) {
-    const Turn turn(*this);
-    if (auto* const following = rules_.following()) following->set_current(current);
-  }
   /// The store has lost all rules: has the journal write them again.
   void restore_store() { rules_.restore_store(); }
 

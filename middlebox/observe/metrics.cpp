@@ -42,9 +42,9 @@ struct Metrics::Figures {
   double& connections = registry.gauge("simco_connections", "Open connections and associations.");
   double& sessions = registry.gauge("simco_sessions", "Open sessions.");
   double& groups = registry.gauge("simco_groups", "Groups of policy rules.");
-  double& stands_by =
-      registry.gauge("simco_stands_by",
-                     "1 while packets pass by the rules of another middlebox, which serves the agents.");
+  double& stands_by = registry.gauge(
+      "simco_stands_by",
+      "1 while packets pass by the rules of another middlebox, which serves the agents.");
   double& sessions_opened = registry.counter("simco_sessions_opened_total", "Sessions opened.");
   double& authentication_failures =
       registry.counter("simco_authentication_failures_total", "Authentication tokens rejected.");

@@ -63,7 +63,6 @@ void Server::start() {
 }
 
 void Server::on_following(const std::optional<std::string>& failure) {
-  core_.note_following(!failure);
   if (failure) {
     return log::warn("no packet passes here by rules of the other box; trying again: {}", *failure);
   }

@@ -22,7 +22,8 @@ inline constexpr std::chrono::milliseconds kLeaseRenewal{250};
 /// By so much later than a box the owner believes that its lease is over: clocks of the kernel are
 /// coarse.
 inline constexpr std::chrono::milliseconds kLeaseMargin{50};
-/// Maximum time to wait for the owner's Redis, as the place of a dead owner must be taken meanwhile.
+/// Maximum time to wait for the owner's Redis, as the place of a dead owner must be taken
+/// meanwhile.
 inline constexpr std::chrono::milliseconds kLeasePatience{100};
 /// A box without a lease joins if it is not further behind: the owner then waits for it.
 inline constexpr std::uint64_t kBatchesBehind = 16;

@@ -1,3 +1,4 @@
+// The owner waits for confirmations, and a box that stands by gives them and has its lease.
 #include "middlebox/store/redis_boxes.hpp"
 
 #include <hiredis/hiredis.h>
@@ -69,12 +70,14 @@ void Boxes::await(const redisReply* boxes, std::uint64_t batch, bool complete) {
   }
   if (missing.empty()) return;
   // Not one that has just confirmed it.
-  redis_.ask({"ZREMRANGEBYSCORE", boxes_key(redis_.address()), "-inf", "(" + std::to_string(batch)});
+  redis_.ask(
+      {"ZREMRANGEBYSCORE", boxes_key(redis_.address()), "-inf", "(" + std::to_string(batch)});
   for (const auto& box : missing) {
     known_.erase(box);
-    warnings_.push_back("box " + box +
-                        " has not confirmed a change in time: no packet passes there by rules until "
-                        "it has caught up; check that box and the link to it");
+    warnings_.push_back(
+        "box " + box +
+        " has not confirmed a change in time: no packet passes there by rules until "
+        "it has caught up; check that box and the link to it");
   }
 }
 
@@ -103,27 +106,36 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
   asked_at_ = {};
 }
 
-Instant Lease::renew(const Followed& followed, Instant now) {
-  if (batch_ == followed.batch && now < asked_at_ + kLeaseRenewal) return until_;
-  asked_at_ = now;
-  batch_ = followed.batch;
-  try {
-    if (!owner_->connected()) owner_->connect();
-    if (until_ <= now && !is_close(followed)) return until_;
-    const auto number = std::to_string(followed.batch);
-    owner_->send({"MULTI"});
-    owner_->send({"ZADD", boxes_key(address_), number, box_});
-    owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", box_, number});
-    owner_->send({"HMGET", address_.name + ":about", "owner", "batch"});
-    owner_->send({"EXEC"});
-    for (int queued = 0; queued < 4; ++queued) owner_->next();
-    const auto done = owner_->next();
-    const bool added = done->elements == 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
-    if (added && batch_in(done->element[2], followed.owner) == followed.batch) until_ = now + kLease;
-  } catch (const StoreTaken&) {
-    throw StoreError(owner_->place() + ": is a replica itself");
+std::optional<Instant> Lease::renew(const Followed& followed) {
+  const Instant now = std::chrono::steady_clock::now();
+  const bool due = batch_ != followed.batch || now >= asked_at_ + kLeaseRenewal;
+  if (due) {
+    asked_at_ = now;
+    batch_ = followed.batch;
+    try {
+      ask(followed, now);
+    } catch (const StoreTaken&) {
+      throw StoreError(owner_->place() + ": is a replica itself");
+    } catch (const StoreError&) {
+      if (until_ <= now) throw;
+    }
   }
-  return until_;
+  return until_ > now ? std::optional(until_) : std::nullopt;
+}
+
+void Lease::ask(const Followed& followed, Instant now) {
+  if (!owner_->connected()) owner_->connect();
+  if (until_ <= now && !is_close(followed)) return;
+  const auto number = std::to_string(followed.batch);
+  owner_->send({"MULTI"});
+  owner_->send({"ZADD", boxes_key(address_), number, box_});
+  owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", box_, number});
+  owner_->send({"HMGET", address_.name + ":about", "owner", "batch"});
+  owner_->send({"EXEC"});
+  for (int queued = 0; queued < 4; ++queued) owner_->next();
+  const auto done = owner_->next();
+  const bool added = done->elements == 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
+  if (added && batch_in(done->element[2], followed.owner) == followed.batch) until_ = now + kLease;
 }
 
 /// The owner waits for a box in the set, so it must be able to catch up.

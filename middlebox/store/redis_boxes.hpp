@@ -4,7 +4,8 @@
 //
 // In Redis: a sorted set of boxes, whose score is the last batch that they enforce, and a stream
 // that wakes the owner. Redis carries out one command after the other, so for each batch, either a
-// box has it before it gets a lease, or the owner finds the box in the set when it stores the batch.
+// box has it before it gets a lease, or the owner finds the box in the set when it stores the
+// batch.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ class Boxes {
   void await_any(std::chrono::milliseconds patience);
 
   RedisConnection& redis_;
-  std::set<std::string> known_;     ///< that may have a lease
-  std::string confirmed_ = "0-0";   ///< the last entry of the stream that was read
+  std::set<std::string> known_;    ///< that may have a lease
+  std::string confirmed_ = "0-0";  ///< the last entry of the stream that was read
   std::vector<std::string> warnings_;
 };
 
@@ -61,11 +62,13 @@ class Lease {
   const std::string& box() const { return box_; }
   /// The Redis of the owner.
   void set_owner(const std::string& host, std::uint16_t port);
-  /// `followed` is enforced. Returns until when packets may pass. Blocks for some times
-  /// kLeasePatience; asks only if that is due, or there is news. Throws StoreError.
-  Instant renew(const Followed& followed, Instant now);
+  /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow.
+  /// Blocks for some times kLeasePatience; asks only if that is due, or there is news. Throws
+  /// StoreError if the lease is over and the owner's Redis does not answer.
+  std::optional<Instant> renew(const Followed& followed);
 
  private:
+  void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
 
   RedisAddress address_;

@@ -163,10 +163,9 @@ Changes RedisStore::follow() {
   return changes;
 }
 
-Instant RedisStore::confirm() {
-  const Instant now = std::chrono::steady_clock::now();
-  if (followed_.empty() || stored_ == kUnknown) return now;
-  return lease_.renew({followed_, stored_}, now);
+std::optional<Instant> RedisStore::confirm() {
+  if (followed_.empty() || stored_ == kUnknown) return std::nullopt;
+  return lease_.renew({followed_, stored_});
 }
 
 void RedisStore::note_nothing() {

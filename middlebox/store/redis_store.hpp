@@ -26,7 +26,7 @@ class RedisStore final : public Store {
   /// any longer.
   Contents open() override;
   Changes follow() override;
-  Instant confirm() override;
+  std::optional<Instant> confirm() override;
   /// Reconnects if the connection was lost. If fewer replicas than required confirm the batch, it
   /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override;

@@ -102,11 +102,11 @@ class Store {
   /// Of a copy: waits for changes, for at most kFollowPatience, or claims the store if it is a copy
   /// no longer. Throws StoreError, and may be called again then.
   virtual Changes follow() { return {.batch = {}, .owned = true}; }
-  /// Of a copy: all that follow() has returned is enforced here, as the owner is told. Returns until
-  /// when packets may pass by these rules: so long the owner goes on without this box only after it
-  /// has waited. An instant in the past: there is more to follow. Throws StoreError if the owner's
-  /// store cannot be reached.
-  virtual Instant confirm() { return Instant::max(); }
+  /// Of a copy: all that follow() has returned is enforced here, as the owner is told. Returns
+  /// until when packets may pass by these rules, for the owner waits so long for a box that does
+  /// not confirm the next batch; nullopt: there is more to follow. Throws StoreError if the owner's
+  /// store cannot be reached, and no packet may pass.
+  virtual std::optional<Instant> confirm() { return std::nullopt; }
   /// Throws StoreTaken if another middlebox has claimed the store since, or if it has become a
   /// copy.
   virtual void verify() {}

@@ -100,6 +100,7 @@ const std::set<std::string> kClocks = {
     "middlebox/clock.hpp",
     "middlebox/commit/stage_times.hpp",
     "middlebox/observe/metrics.cpp",
+    "middlebox/store/redis_boxes.cpp",
     "simco/net/quic/endpoint.cpp",
     "simco/net/sctp/channel.hpp",
     "simco/net/sctp/userland_stack.hpp",

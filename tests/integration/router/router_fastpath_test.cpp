@@ -102,7 +102,7 @@ TEST_P(FastPath, PassesNothingWithoutALease) {
   const auto version =
       a().host.find(':') == std::string::npos ? IpVersion::kIpv4 : IpVersion::kIpv6;
   const auto rule = change(kAdd, 1, at(a().host, 5004), at(a().peer, 6004), 600,
-                            Direction::kBidirectional, version);
+                           Direction::kBidirectional, version);
   boost::asio::io_context io;
   const auto backend = net.router.run([&] {
     auto made = backend_of(

@@ -181,9 +181,10 @@ class BothBoxes : public testing::Test {
   }
   auto enable(int path, std::uint16_t port) {
     const auto end = std::to_string(path) + ":" + std::to_string(port);
-    return agent.enable(BoxAgent::request("10.0.0." + end, "192.0.2." + end, kProtocolUdp,
-                                          Direction::kBidirectional, 600),
-                        use_future)
+    return agent
+        .enable(BoxAgent::request("10.0.0." + end, "192.0.2." + end, kProtocolUdp,
+                                  Direction::kBidirectional, 600),
+                use_future)
         .get();
   }
   /// The second box lets packets of these ports pass, in both directions.

@@ -12,8 +12,8 @@
 namespace simco::backend::nftables {
 namespace {
 
-constexpr std::array<const char*, kDropReasons> kReasonNames = {"no-rule", "disable-rule",
-                                                                "forged-source", "no-binding", "no-lease"};
+constexpr std::array<const char*, kDropReasons> kReasonNames = {
+    "no-rule", "disable-rule", "forged-source", "no-binding", "no-lease"};
 
 /// Calls `act(inbound, reason)` for each counter.
 template <typename Act>
