@@ -52,25 +52,15 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// Returns the exit status when the rules are another middlebox's. If the store is a copy now, or
-/// cannot be asked, a restart finds that out; otherwise it would take the rules back.
-int status_when_taken(const middlebox::Settings& settings) {
-  try {
-    const auto store = store::make_store(settings.state, store::Sync::kSystem);
-    if (store && (*store)->is_copy()) return 1;
-  } catch (const store::StoreError&) {
-    return 1;
-  }
-  return kTakenOver;
-}
-
-/// True if the rules are those of another box, whose Redis is the primary.
-bool is_second_box(const middlebox::Settings& settings) {
+/// True if the rules in the store are another box's, whose Redis is the primary, or may be, as the
+/// store does not answer.
+bool may_be_second_box(const middlebox::Settings& settings) {
+  if (settings.state.empty()) return false;
   try {
     const auto store = store::make_store(settings.state, store::Sync::kSystem);
     return store && (*store)->is_copy();
   } catch (const store::StoreError&) {
-    return false;
+    return true;
   }
 }
 
@@ -172,21 +162,22 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
         }
         log::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
         manager.stopping();
+        // The table stays, and nobody would tell it of the other box's changes.
+        if (may_be_second_box(settings)) backend->lease({});
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
   int code = 0;
   server.on_taken([&] {
     log::error("another middlebox has taken over the rules: stopping");
-    code = status_when_taken(settings);
+    // A restart finds out what the store is now; otherwise it would take the rules back.
+    code = may_be_second_box(settings) ? 1 : kTakenOver;
     manager.stopping();
     server.stop([&io] { io.stop(); });
   });
   manager.ready(server.stands_by() ? "standing by" : "serving");
   manager.watch([&backend] { return backend->alive(); });
   io.run();
-  // The table stays, and nobody tells it of changes any longer.
-  if (!settings.state.empty() && is_second_box(settings)) backend->lease({});
   // Not after an exception: the table must stay and keep blocking traffic.
   backend->end();
   return code;

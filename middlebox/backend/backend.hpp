@@ -78,8 +78,11 @@ class Backend {
   /// apply(). If it cannot enforce anything, it changes nothing and throws std::runtime_error with
   /// a sentence that names the remedy.
   virtual std::vector<ChangeResult> begin(std::span<const RuleChange> rules) = 0;
-  /// From the first call on, packets pass by enable rules only before `until`, even if this process
-  /// stands still. Instant::max(): always. Not while a batch is under way.
+  /// False while it cannot enforce anything, as when others have taken its place in the kernel.
+  virtual bool enforces() { return true; }
+  /// From the first call on, packets pass by rules, or by flows that need none, only before
+  /// `until`, even if this process stands still. Instant::max(): always. Not while a batch is under
+  /// way.
   virtual void lease(Instant until) { static_cast<void>(until); }
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is

@@ -29,6 +29,18 @@ void keep_last(std::vector<store::Entry>& entries) {
 
 }  // namespace
 
+Following::Following(policy::PolicyEngine& engine, CommitPipeline& pipeline, const Clock& clock,
+                     const store::Contents& contents, const Recovery& recovery)
+    : engine_(engine),
+      pipeline_(pipeline),
+      clock_(clock),
+      unlike_(recovery.lost.begin(), recovery.lost.end()),
+      ended_(recovery.forgotten.begin(), recovery.forgotten.end()) {
+  for (const auto& [pid, octets] : contents.entries) {
+    if (unlike_.contains(pid)) put_off(pid, octets);
+  }
+}
+
 bool Following::advance() {
   if (!pipeline_.idle()) return false;
   if (done()) {
@@ -46,9 +58,9 @@ bool Following::advance() {
   return planned_ || (waiting_.empty() && !batches_.empty());
 }
 
-bool Following::report() {
+bool Following::report(bool enforces) {
   if (!done() || !pipeline_.idle()) return false;
-  if (done_) std::exchange(done_, nullptr)(unlike_.empty());
+  if (done_) std::exchange(done_, nullptr)(enforces && unlike_.empty());
   return true;
 }
 
@@ -97,6 +109,7 @@ bool Following::plan(Waiting& waiting) {
     // It may need the ports of a rule that is being removed.
     if (planned_) return true;
     lose(pid, plan.error());
+    put_off(pid, octets);
     return false;
   }
   if (octets.empty()) ended_.erase(pid);
@@ -141,7 +154,11 @@ void Following::note(const rule::Decision& decision) {
     return;
   }
   lose(pid, "the backend refuses it; trying again");
-  if (made) refused_.insert(std::move(made));
+  if (made) put_off(pid, made.mapped());
+}
+
+void Following::put_off(PolicyRuleId pid, const std::string& octets) {
+  refused_.insert_or_assign(pid, octets);
   retry_at_ = clock_.now() + kFollowRefusedRetry;
 }
 

@@ -24,14 +24,9 @@ namespace simco::middlebox {
 /// Belongs to one thread.
 class Following {
  public:
-  /// All must outlive this. `recovery`: how it began.
+  /// All must outlive this. `contents`: with what it began, and `recovery`: how.
   Following(policy::PolicyEngine& engine, CommitPipeline& pipeline, const Clock& clock,
-            const Recovery& recovery)
-      : engine_(engine),
-        pipeline_(pipeline),
-        clock_(clock),
-        unlike_(recovery.lost.begin(), recovery.lost.end()),
-        ended_(recovery.forgotten.begin(), recovery.forgotten.end()) {}
+            const store::Contents& contents, const Recovery& recovery);
 
   /// Called when what was taken has been carried out, or refused: `alike` if the backend then
   /// enforces exactly what the store has.
@@ -42,8 +37,9 @@ class Following {
     owned_ = changes.owned;
     done_ = std::move(done);
   }
-  /// Calls that `done` if it is due. Returns false while there is something to carry out.
-  bool report();
+  /// Calls that `done` if it is due. `enforces`: whether the backend does. Returns false while
+  /// there is something to carry out.
+  bool report(bool enforces);
   /// The store is ours: when all is done, nothing more is to be followed.
   bool owned() const { return owned_; }
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
@@ -72,6 +68,8 @@ class Following {
   /// Returns false if nothing is left to do for the rule, or can be done.
   bool plan(Waiting& waiting);
   void lose(PolicyRuleId pid, const std::string& why);
+  /// Has the rule tried again later.
+  void put_off(PolicyRuleId pid, const std::string& octets);
 
   policy::PolicyEngine& engine_;
   CommitPipeline& pipeline_;
@@ -80,7 +78,7 @@ class Following {
   std::vector<Waiting> waiting_;      ///< of the batch begun
   std::set<PolicyRuleId> removing_;   ///< as the store no longer has them
   Entries making_;                    ///< being added or extended
-  Entries refused_;                   ///< by the backend, to be tried again
+  Entries refused_;                   ///< to be tried again
   std::set<PolicyRuleId> unlike_;     ///< enforced, or not, other than the store has it
   std::optional<Instant> retry_at_;
   std::set<PolicyRuleId> ended_;

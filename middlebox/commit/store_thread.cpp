@@ -106,17 +106,14 @@ void StoreThread::run() {
 
 void StoreThread::follow() {
   for (;;) {
-    bool owned = false;
-    std::optional<std::string> failure;
+    auto pause = std::chrono::milliseconds();
     try {
-      owned = follow_once();
-      failure = following_fails_;
+      if (follow_once()) return;
     } catch (const std::exception& why) {
-      note_following(failure = why.what());
+      note_following(why.what());
+      pause = kFollowRetry;
     }
-    if (owned) return;
     std::unique_lock lock(mutex_);
-    const auto pause = failure ? kFollowRetry : std::chrono::milliseconds();
     if (wake_.wait_for(lock, pause, [this] { return ending_; })) return;
   }
 }
@@ -164,6 +161,8 @@ void StoreThread::verify() {
     tell([this, why = store::StoreFailure{.what = taken.what(), .taken = true}] {
       observer_->on_lost(why);
     });
+  } catch (const store::StoreLost&) {
+    tell([this] { observer_->on_damaged(); });
   } catch (const std::exception&) {
     // The next write will tell.
   }

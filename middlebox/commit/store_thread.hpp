@@ -60,6 +60,8 @@ class StoreThread final : public Journal::Writer {
     virtual void on_lease(Instant until) = 0;
     /// Following begins to fail, which is tried again; nullopt: it works again.
     virtual void on_following(const std::optional<std::string>& failure) = 0;
+    /// The store has lost data, as the next write will find.
+    virtual void on_damaged() = 0;
     /// A line for the log.
     virtual void on_warning(const std::string& what) = 0;
     /// Another middlebox has claimed the store, or it has become a copy.

@@ -25,7 +25,7 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
     journal_->forget(recovery.forgotten);
   } else {
     pipeline_.keep_in(nullptr);
-    following_.emplace(engine_, pipeline_, clock, recovery);
+    following_.emplace(engine_, pipeline_, clock, contents, recovery);
   }
   return recovery;
 }
@@ -159,7 +159,7 @@ void Core::end_turn() {
 void Core::look_at_following() {
   Following& following = *rules_.following();
   for (const auto& line : following.take_losses()) log_.write(LogLevel::kWarning, line);
-  if (!following.report() || !following.owned()) return;
+  if (!following.report(rules_.enforces()) || !following.owned()) return;
   rules_.take_over(now());
   host_.on_taken_over();
 }

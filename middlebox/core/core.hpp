@@ -62,6 +62,7 @@ class RuleService {
     lease_ = until;
     backend_.lease(until);
   }
+  bool enforces() const { return backend_.enforces(); }
   bool has_lease(Instant now) const { return following_ && lease_ > now; }
   /// The store is ours from now on.
   void take_over(Instant now);

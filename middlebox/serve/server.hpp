@@ -93,6 +93,7 @@ class Server final : private Listeners::Host,
     core_.follow(std::move(changes), std::move(done));
   }
   void on_lease(Instant until) override { core_.lease(until); }
+  void on_damaged() override { journal_->write_soon(); }
   void on_warning(const std::string& what) override;
   void on_following(const std::optional<std::string>& failure) override;
   void on_lost(const store::StoreFailure& why) override;

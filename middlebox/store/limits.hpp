@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 
 namespace simco::store {
 
@@ -14,19 +13,20 @@ inline constexpr std::chrono::seconds kReplicaPatience{1};
 /// Longest time that following a store waits for a change, and so until it notices that the store
 /// can be claimed.
 inline constexpr std::chrono::milliseconds kFollowPatience{50};
-/// How long packets pass on a box that stands by after it last asked the owner's Redis: so long the
-/// owner waits for a box that does not answer.
+/// How long packets pass on a box that stands by after it last asked the owner's Redis.
 inline constexpr std::chrono::milliseconds kLease{1000};
 /// A lease is renewed after this time.
 inline constexpr std::chrono::milliseconds kLeaseRenewal{250};
-/// By so much later than a box the owner believes that its lease is over: clocks of the kernel are
-/// coarse.
+/// The owner waits so much longer than a lease lasts, because the kernel's timers are coarse.
 inline constexpr std::chrono::milliseconds kLeaseMargin{50};
-/// Maximum time to wait for the owner's Redis, as the place of a dead owner must be taken
+/// Maximum time to wait for each reply of the owner's Redis: a dead owner's place must be taken
 /// meanwhile.
 inline constexpr std::chrono::milliseconds kLeasePatience{100};
-/// A box without a lease joins if it is not further behind: the owner then waits for it.
-inline constexpr std::uint64_t kBatchesBehind = 16;
+/// A box whose lease has ended asks for the next one after a pause, which doubles up to this: the
+/// owner must not wait for it all the time.
+inline constexpr std::chrono::seconds kRejoinPauseMax{30};
+/// A lease that has lasted so long makes the pause short again.
+inline constexpr std::chrono::minutes kSteady{1};
 /// Batches, at least, that a follower may miss before it must read all rules again.
 inline constexpr int kBatchesKept = 1000;
 

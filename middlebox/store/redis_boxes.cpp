@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "middlebox/store/limits.hpp"
 #include "middlebox/store/store.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 using std::chrono::ceil;
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 /// Returns the owner's last batch, if that is `owner`; there is none in `about` before the first.
 std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
@@ -45,39 +47,49 @@ std::string box_name() {
 
 void Boxes::ask() { redis_.send({"ZRANGE", boxes_key(redis_.address()), "0", "-1", "WITHSCORES"}); }
 
+void Boxes::note(const redisReply* boxes) {
+  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
+    known_.insert(std::string(text_of(boxes->element[i])));
+  }
+}
+
 // A box that Redis does not know any more, for it has lost something, may have a lease still.
-std::set<std::string> Boxes::behind(const redisReply* boxes, std::uint64_t batch) {
+std::set<std::string> Boxes::behind(const redisReply* boxes, std::uint64_t batch,
+                                    std::string_view owner) {
+  note(boxes);
   auto missing = known_;
   for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
-    const std::string box(text_of(boxes->element[i]));
-    known_.insert(box);
+    const auto box = text_of(boxes->element[i]);
     const auto has = parse_number<std::uint64_t>(text_of(boxes->element[i + 1]), 0);
-    has && *has >= batch ? missing.erase(box) : missing.insert(box).second;
+    // Two owners number their batches alike.
+    if (has && *has >= batch && box.ends_with(owner)) missing.erase(std::string(box));
   }
   return missing;
 }
 
-void Boxes::await(const redisReply* boxes, std::uint64_t batch, bool complete) {
-  auto missing = behind(boxes, batch);
+void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view owner,
+                  bool complete) {
+  auto missing = behind(boxes, batch, owner);
   // Leases that are from before this batch are over then, and later ones are of boxes that have it.
-  const Instant over = std::chrono::steady_clock::now() + kLease + kLeaseMargin;
+  const Instant over = Clock::now() + kLease + kLeaseMargin;
   while (!missing.empty() || !complete) {
-    const auto left = ceil<milliseconds>(over - std::chrono::steady_clock::now());
+    const auto left = ceil<milliseconds>(over - Clock::now());
     if (left <= milliseconds()) break;
     await_any(left);
     ask();
-    missing = behind(redis_.next().get(), batch);
+    missing = behind(redis_.next().get(), batch, owner);
   }
   if (missing.empty()) return;
+  const auto key = boxes_key(redis_.address());
   // Not one that has just confirmed it.
-  redis_.ask(
-      {"ZREMRANGEBYSCORE", boxes_key(redis_.address()), "-inf", "(" + std::to_string(batch)});
+  redis_.ask({"ZREMRANGEBYSCORE", key, "-inf", "(" + std::to_string(batch)});
   for (const auto& box : missing) {
+    // Of an earlier owner, with which no lease can be renewed.
+    if (!box.ends_with(owner)) redis_.ask({"ZREM", key, box});
     known_.erase(box);
-    warnings_.push_back(
-        "box " + box +
-        " has not confirmed a change in time: no packet passes there by rules until "
-        "it has caught up; check that box and the link to it");
+    warnings_.push_back("box " + box.substr(0, box.rfind('@')) +
+                        " has not confirmed a change in time: no packet passes there by rules "
+                        "until it has caught up; check that box and the link to it");
   }
 }
 
@@ -87,11 +99,18 @@ void Boxes::await_any(milliseconds patience) {
   const auto streams = redis_.next_or_error();
   if (streams->type == REDIS_REPLY_NIL) return;
   if (streams->type == REDIS_REPLY_ERROR) {
-    redis_.ask({"DEL", key});  // of another type
+    const std::string why(text_of(streams.get()));
+    if (!why.starts_with("WRONGTYPE")) redis_.lose(why);
+    redis_.ask({"DEL", key});
     return;
   }
   const auto* const entries = streams->element[0]->element[1];
   confirmed_ = text_of(entries->element[entries->elements - 1]->element[0]);
+}
+
+void Boxes::await_end() {
+  std::this_thread::sleep_for(kLease + kLeaseMargin);
+  known_.clear();
 }
 
 // --- A box that stands by ------------------------------------------------------------------------
@@ -107,42 +126,60 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
 }
 
 std::optional<Instant> Lease::renew(const Followed& followed) {
-  const Instant now = std::chrono::steady_clock::now();
-  const bool due = batch_ != followed.batch || now >= asked_at_ + kLeaseRenewal;
-  if (due) {
+  const Instant now = Clock::now();
+  const bool news =
+      failure_.empty() && (batch_ != followed.batch || member_ != member(followed.owner));
+  if (until_ <= now) note_end(now);
+  if ((news || now >= asked_at_ + kLeaseRenewal) && now >= rejoin_at_) {
     asked_at_ = now;
-    batch_ = followed.batch;
+    failure_.clear();
     try {
       ask(followed, now);
     } catch (const StoreTaken&) {
-      throw StoreError(owner_->place() + ": is a replica itself");
-    } catch (const StoreError&) {
-      if (until_ <= now) throw;
+      failure_ = owner_->place() + ": is a replica itself";
+    } catch (const StoreError& why) {
+      failure_ = why.what();
     }
   }
-  return until_ > now ? std::optional(until_) : std::nullopt;
+  if (until_ > now) return until_;
+  if (!failure_.empty()) throw StoreError(failure_);
+  return std::nullopt;
 }
 
 void Lease::ask(const Followed& followed, Instant now) {
   if (!owner_->connected()) owner_->connect();
   if (until_ <= now && !is_close(followed)) return;
   const auto number = std::to_string(followed.batch);
+  const auto before = std::exchange(member_, member(followed.owner));
+  batch_ = followed.batch;
   owner_->send({"MULTI"});
-  owner_->send({"ZADD", boxes_key(address_), number, box_});
-  owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", box_, number});
+  owner_->send({"ZADD", boxes_key(address_), number, member_});
+  owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", "box", box_});
   owner_->send({"HMGET", address_.name + ":about", "owner", "batch"});
+  // For another owner, which has claimed the same Redis since.
+  if (before != member_) owner_->send({"ZREM", boxes_key(address_), before});
   owner_->send({"EXEC"});
-  for (int queued = 0; queued < 4; ++queued) owner_->next();
+  for (int queued = before == member_ ? 4 : 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
-  const bool added = done->elements == 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
-  if (added && batch_in(done->element[2], followed.owner) == followed.batch) until_ = now + kLease;
+  const bool added = done->elements >= 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
+  if (!added || batch_in(done->element[2], followed.owner) != followed.batch) return;
+  until_ = now + kLease;
+  if (!since_) since_ = now;
 }
 
 /// The owner waits for a box in the set, so it must be able to catch up.
 bool Lease::is_close(const Followed& followed) {
   const auto about = owner_->ask({"HMGET", address_.name + ":about", "owner", "batch"});
   const auto batch = batch_in(about.get(), followed.owner);
-  return batch && *batch <= followed.batch + kBatchesBehind;
+  return batch && *batch <= followed.batch + kBatchesKept;
+}
+
+void Lease::note_end(Instant now) {
+  if (!since_) return;
+  const bool steady = until_ - *std::exchange(since_, std::nullopt) >= kSteady;
+  pause_ = steady ? std::chrono::seconds()
+                  : std::min(2 * pause_ + std::chrono::seconds(1), kRejoinPauseMax);
+  rejoin_at_ = now + pause_;
 }
 
 }  // namespace simco::store

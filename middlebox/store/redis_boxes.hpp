@@ -1,6 +1,6 @@
 // Several boxes enforce the rules of one store: its owner, and boxes that stand by. Each of these
-// has a lease. An owner's write returns when all boxes with a lease enforce it, or have had none
-// for a while: a box that cannot be reached closes, and then the owner goes on without it.
+// has a lease. An owner's write returns when each box with a lease enforces it, or its lease is
+// over: a box that cannot be reached closes, and then the owner goes on without it.
 //
 // In Redis: a sorted set of boxes, whose score is the last batch that they enforce, and a stream
 // that wakes the owner. Redis carries out one command after the other, so for each batch, either a
@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,15 +29,24 @@ class Boxes {
 
   /// Queues the question for the boxes: within the transaction of a batch.
   void ask();
-  /// Waits for all boxes with a lease: `boxes` is the answer, `batch` the number of the batch. If
-  /// the answer is not `complete`, as Redis has lost data, for as long as a lease may last. Throws
-  /// StoreError if Redis does not answer.
-  void await(const redisReply* boxes, std::uint64_t batch, bool complete);
+  /// Takes the answer to it.
+  void note(const redisReply* boxes);
+  /// Waits for all boxes with a lease: `boxes` is the answer, `batch` the number of the batch,
+  /// `owner` the token of its owner. If the answer is not `complete`, as Redis has lost data, for
+  /// as long as a lease may last. Throws StoreError if Redis does not answer.
+  void await(const redisReply* boxes, std::uint64_t batch, std::string_view owner, bool complete);
+  /// True if no box can have a lease.
+  bool none() const { return known_.empty(); }
+  /// The stream has been deleted.
+  void forget_confirmed() { confirmed_ = "0-0"; }
+  /// A batch could not be stored: waits until no box has a lease, which it can no longer renew.
+  void await_end();
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:
-  /// Which boxes may have a lease, and do not enforce `batch`.
-  std::set<std::string> behind(const redisReply* boxes, std::uint64_t batch);
+  /// Which boxes may have a lease, and do not enforce `batch` of `owner`.
+  std::set<std::string> behind(const redisReply* boxes, std::uint64_t batch,
+                               std::string_view owner);
   /// Waits for a box that confirms anything, for at most `patience`.
   void await_any(std::chrono::milliseconds patience);
 
@@ -58,25 +68,32 @@ class Lease {
   /// `copy`: where the copy is.
   explicit Lease(RedisAddress copy);
 
-  /// The name of this box.
-  const std::string& box() const { return box_; }
+  /// This box in the set of boxes, as one that follows `owner`.
+  std::string member(const std::string& owner) const { return box_ + "@" + owner; }
   /// The Redis of the owner.
   void set_owner(const std::string& host, std::uint16_t port);
-  /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow.
-  /// Blocks for some times kLeasePatience; asks only if that is due, or there is news. Throws
-  /// StoreError if the lease is over and the owner's Redis does not answer.
+  /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow,
+  /// or a pause. Asks only if that is due, or there is news. Throws StoreError if the lease is over
+  /// and the owner's Redis does not answer.
   std::optional<Instant> renew(const Followed& followed);
 
  private:
   void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
+  /// The lease was found to be over.
+  void note_end(Instant now);
 
   RedisAddress address_;
   std::string box_;
   std::optional<RedisConnection> owner_;
-  Instant until_{};          ///< of the lease
-  Instant asked_at_{};       ///< last
-  std::uint64_t batch_ = 0;  ///< as confirmed last
+  std::string member_;  ///< as confirmed last
+  std::uint64_t batch_ = 0;
+  std::string failure_;           ///< of the last question
+  Instant asked_at_{};            ///< last
+  Instant until_{};               ///< of the lease
+  std::optional<Instant> since_;  ///< it has lasted
+  Instant rejoin_at_{};           ///< not before then
+  std::chrono::seconds pause_{};
 };
 
 }  // namespace simco::store

@@ -43,7 +43,8 @@ std::string stream_id(std::uint64_t number) { return std::to_string(number) + "-
 // --- The owner and its numbers -------------------------------------------------------------------
 
 void RedisStore::ask_about() {
-  redis_.send({"HMGET", key("about"), "schema", "owner", "batch", "next_pid", "next_gid"});
+  redis_.send({"HMGET", key("about"), "schema", "owner", "batch", "next_pid", "next_gid",
+               "previous", "claimed"});
 }
 
 RedisStore::About RedisStore::about_in(const redisReply* reply) {
@@ -52,7 +53,7 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
   About about;
   const auto number = [&](std::size_t field, const char* name, std::uint64_t& value) {
     if (fields[field]->type == REDIS_REPLY_NIL) return;
-    const auto parsed = parse_number<std::uint64_t>(text_of(fields[field]), 1);
+    const auto parsed = parse_number<std::uint64_t>(text_of(fields[field]), 0);
     if (!parsed) redis_.lose(std::string("the value of ") + name + " is not a number");
     value = *parsed;
   };
@@ -65,13 +66,16 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
   number(2, "batch", about.batch);
   number(3, "next_pid", about.counters.next_pid);
   number(4, "next_gid", about.counters.next_gid);
+  about.previous = text_of(fields[5]);
+  number(6, "claimed", about.claimed);
   return about;
 }
 
-void RedisStore::claim() {
+void RedisStore::claim(const About& before) {
   token_ = random_token();
-  redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
-  redis_.send({"ZREM", key("boxes"), lease_.box()});
+  redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "previous",
+              before.owner, "claimed", std::to_string(before.batch)});
+  redis_.send({"ZREM", key("boxes"), lease_.member(followed_)});
   redis_.next_or_error();  // the key may have another type
 }
 
@@ -93,8 +97,10 @@ void RedisStore::verify() {
     redis_.close();
     throw StoreTaken(place() + ": this Redis has become a replica");
   }
-  require_ownership(true);
+  require_ownership(false);
   redis_.ask({"UNWATCH"});
+  boxes_.ask();
+  boxes_.note(redis_.next_or_error().get());
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -108,8 +114,8 @@ PolicyRuleId RedisStore::pid_in(std::string_view field) {
 Contents RedisStore::open() {
   const bool copy = is_copy();
   ask_about();
-  about_in(redis_.next().get());
-  if (!copy) claim();
+  const auto about = about_in(redis_.next().get());
+  if (!copy) claim(about);
   auto all = read_all();
   return {std::move(all.entries), all.counters, !copy};
 }
@@ -149,7 +155,7 @@ Changes RedisStore::follow() {
   const auto about = about_in(redis_.next().get());
   const bool found = !about.owner.empty();
   if (!found) note_nothing();
-  if (!copy) claim();
+  if (!copy) claim(about);
   Changes changes;
   changes.owned = !copy;
   changes.current = current_;
@@ -174,16 +180,23 @@ void RedisStore::note_nothing() {
 }
 
 std::optional<RedisStore::Changed> RedisStore::read_changed_pids(const About& about, bool wait) {
-  // Two owners number their batches alike.
-  if (!about.owner.empty() && about.owner != followed_) return std::nullopt;
+  // Two owners number their batches alike, unless one goes on where the other has stopped.
+  const bool continued =
+      !followed_.empty() && about.previous == followed_ && about.claimed >= stored_;
+  const bool same = about.owner == followed_;
+  if (!about.owner.empty() && !same && !continued) return std::nullopt;
+  // Redis has gone back: its owner will find that, and write everything.
+  if (same && about.batch < stored_ && stored_ != kUnknown)
+    return Changed{{"HMGET", key("rules")}, stored_};
   RedisConnection::Words read = {"XREAD"};
   if (wait) read.insert(read.end(), {"BLOCK", ms_of(kFollowPatience)});
   read.insert(read.end(), {"STREAMS", key("changes"), stream_id(stored_)});
   const auto streams = redis_.ask(read);
   Changed changed{{"HMGET", key("rules")}, stored_};
   if (streams->type == REDIS_REPLY_NIL) {
-    if (about.owner.empty() || about.batch == stored_) return changed;
-    return std::nullopt;
+    if (!about.owner.empty() && about.batch != stored_) return std::nullopt;
+    if (continued) followed_ = about.owner;
+    return changed;
   }
   const auto* const batches = streams->element[0]->element[1];
   for (std::size_t i = 0; i < batches->elements; ++i) {
@@ -191,9 +204,9 @@ std::optional<RedisStore::Changed> RedisStore::read_changed_pids(const About& ab
     // "owner", its token, "pids", these
     const auto* const fields = batch->element[1];
     const bool next = text_of(batch->element[0]) == stream_id(changed.batch + 1);
-    if (!next || fields->elements != 4 || text_of(fields->element[1]) != followed_) {
-      return std::nullopt;
-    }
+    if (!next || fields->elements != 4) return std::nullopt;
+    if (continued && changed.batch >= about.claimed) followed_ = about.owner;
+    if (text_of(fields->element[1]) != followed_) return std::nullopt;
     ++changed.batch;
     for (const auto pid : std::views::split(text_of(fields->element[3]), ' ')) {
       if (!pid.empty()) changed.words.emplace_back(pid.begin(), pid.end());
@@ -258,7 +271,10 @@ std::size_t RedisStore::queue(const Batch& batch) {
     ++queued;
   };
   command({"MULTI"});
-  if (batch.all) command({"DEL", rules, key("changes"), key("boxes")});
+  if (batch.all) {
+    command({"DEL", rules, key("changes"), key("boxes"), key("confirmed")});
+    boxes_.forget_confirmed();
+  }
   std::string pids;
   for (const auto& [pid, octets] : batch.entries) {
     const auto field = std::to_string(pid.value);
@@ -284,6 +300,33 @@ std::size_t RedisStore::queue(const Batch& batch) {
 }
 
 void RedisStore::write(const Batch& batch) {
+  try {
+    store(batch);
+  } catch (const StoreTaken&) {
+    throw;
+  } catch (const StoreError&) {
+    close_others();
+    throw;
+  }
+  await_replicas();
+}
+
+// The middlebox ends rules even if that cannot be stored. No box has a lease for a batch that the
+// owner's Redis does not have.
+void RedisStore::close_others() {
+  if (boxes_.none()) return;
+  try {
+    RedisConnection again(redis_.address(), kLeasePatience);
+    again.connect();
+    const auto owner = again.ask({"HGET", key("about"), "owner"});
+    if (text_of(owner.get()) == token_) again.ask({"HDEL", key("about"), "batch"});
+  } catch (const StoreError&) {
+    // They cannot reach it either.
+  }
+  boxes_.await_end();
+}
+
+void RedisStore::store(const Batch& batch) {
   if (!redis_.connected()) redis_.connect();
   require_ownership(batch.all);
   std::size_t queued = queue(batch);
@@ -304,8 +347,7 @@ void RedisStore::write(const Batch& batch) {
   }
   rules_ = done->element[done->elements - 1]->integer;
   stored_ = tried_;
-  boxes_.await(done->element[done->elements - 2], stored_, !batch.all);
-  await_replicas();
+  boxes_.await(done->element[done->elements - 2], stored_, token_, !batch.all);
 }
 
 void RedisStore::await_replicas() {

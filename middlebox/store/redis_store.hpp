@@ -38,13 +38,15 @@ class RedisStore final : public Store {
     std::string owner;  ///< empty: nothing has been written, or a replica is being filled
     std::uint64_t batch = 0;
     Counters counters;
+    std::string previous;       ///< owner, whose history this one continues
+    std::uint64_t claimed = 0;  ///< the last batch of that
   };
 
   std::string key(const char* part) const { return redis_.address().name + ":" + part; }
   void ask_about();
   About about_in(const redisReply* reply);
   /// Becomes the owner of the keys.
-  void claim();
+  void claim(const About& before);
   PolicyRuleId pid_in(std::string_view field);
   /// Reads everything, as of one moment: nothing from a replica that is being filled.
   Batch read_all();
@@ -66,6 +68,9 @@ class RedisStore final : public Store {
   /// Queues the commands that carry out `batch`. Returns their number.
   std::size_t queue(const Batch& batch);
   void await_replicas();
+  void store(const Batch& batch);
+  /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
+  void close_others();
 
   RedisConnection redis_;
   Boxes boxes_{redis_};

@@ -108,7 +108,7 @@ class Store {
   /// store cannot be reached, and no packet may pass.
   virtual std::optional<Instant> confirm() { return std::nullopt; }
   /// Throws StoreTaken if another middlebox has claimed the store since, or if it has become a
-  /// copy.
+  /// copy; StoreLost if it has lost data.
   virtual void verify() {}
   /// Stores `batch`, which is durable when the call returns, and enforced by each box that has a
   /// copy and lets packets pass (confirm()). Throws StoreError if none of it is

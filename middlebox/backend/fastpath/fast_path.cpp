@@ -147,6 +147,7 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     return result;
   }
   void clear() override { inner_->clear(); }
+  bool enforces() override { return inner_->enforces(); }
   void lease(Instant until) override {
     program_->set_lease(until);
     inner_->lease(until);

@@ -92,7 +92,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
         if (options_.counters) ledger_.restart(planner_.elements(), options_.now());
         dropped_before_ = dropped_.value_or(DropCounts());  // the new table counts from 0
         if (options_.nat) conntrack_.forget_untranslated();
-        if (options_.leased) write_lease();
+        if (options_.leased) tell_kernel(false);
       }) {
 } catch (const std::system_error& failure) {
   explain(failure);
@@ -169,37 +169,41 @@ Figures NftablesBackend::figures() {
 
 void NftablesBackend::lease(Instant until) {
   lease_ = until;
-  const bool first = !std::exchange(options_.leased, true);
-  if (begun_ && reconciler_.enforces() && (!first || make_lease())) write_lease();
+  const bool leased = until != Instant::max();
+  const bool other = std::exchange(options_.leased, leased) != leased;
+  if (begun_) tell_kernel(other);
 }
 
-bool NftablesBackend::make_lease() {
+// What fails is tried again with the next batch, and before a lease is over with its renewal.
+void NftablesBackend::tell_kernel(bool table) {
+  lease_failed_ = true;
   try {
-    return reconciler_.make_lease();
+    if (!reconciler_.enforces() || (table && !reconciler_.change_lease())) return;
+    if (!options_.leased || write_lease()) lease_failed_ = false;
   } catch (const std::system_error& failure) {
-    log::error("nftables: rules cannot be made to end: {}", failure.what());
-    return false;
+    log::error("nftables: the lease: {}", failure.what());
   }
 }
 
-// Without it, the kernel's own lease ends by itself: nothing is open that should not be.
-void NftablesBackend::write_lease() {
-  std::optional<std::chrono::milliseconds> left;
+bool NftablesBackend::write_lease() {
   for (int attempt = 0; attempt < kAttemptsMax && reconciler_.enforces(); ++attempt) {
-    if (lease_ != Instant::max()) left = floor<std::chrono::milliseconds>(lease_ - options_.now());
-    try {
-      if (table_.set_lease(left) == Outcome::kDone) return;
+    const Instant began = options_.now();
+    const auto left = floor<std::chrono::milliseconds>(lease_ - began);
+    if (table_.set_lease(left) != Outcome::kDone) {
       reconciler_.reconcile();
-    } catch (const std::system_error& failure) {
-      log::error("nftables: {}", failure.what());
+    } else if (left <= kKernelTick || options_.now() - began <= kKernelTick) {
+      return true;
     }
+    // The kernel counts from when it has got the message, which was late.
   }
   log::error("nftables: the lease of table {} could not be renewed", options_.table);
+  return false;
 }
 
 // --- A batch -------------------------------------------------------------------------------------
 
 void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
+  if (lease_failed_) tell_kernel(true);
   const auto count = static_cast<std::uint32_t>(batch.size());
   planner_.begin_batch(batch);
   for (std::uint32_t begin = 0; begin < count;) {

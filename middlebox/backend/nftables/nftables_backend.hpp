@@ -41,6 +41,7 @@ class NftablesBackend final : public Backend {
   std::string_view name() const override { return "nftables"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
   bool alive() override;
+  bool enforces() override { return reconciler_.enforces(); }
   void lease(Instant until) override;
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
@@ -53,10 +54,10 @@ class NftablesBackend final : public Backend {
   void end() override;
 
  private:
-  /// Makes the table ask for a lease. Returns false, after a line in the log, if it does not.
-  bool make_lease();
-  /// Tells the kernel of the lease.
-  void write_lease();
+  /// Tells the kernel of the lease; `table`: whether there must be one, too.
+  void tell_kernel(bool table);
+  /// Returns false, after a line in the log, if the kernel does not take it.
+  bool write_lease();
   /// Carries out changes from `begin` on. Returns the first that was not decided.
   std::uint32_t commit_some(std::span<const RuleChange> batch, std::uint32_t begin);
   /// The commit in [begin, end) needs a set: makes it, or refuses the change.
@@ -82,6 +83,7 @@ class NftablesBackend final : public Backend {
   Reconciler reconciler_;
   bool begun_ = false;
   Instant lease_{};                    ///< if options_.leased
+  bool lease_failed_ = false;          ///< the kernel may not know of it
   std::optional<DropCounts> dropped_;  ///< when we last asked; nullopt: never yet
   DropCounts dropped_before_{};        ///< by then, by tables that others have removed
 };

@@ -70,10 +70,10 @@ class Reconciler {
   void suspect() { inspect_again_ = true; }
   /// These operations are about to be sent: an inspection under way does not judge their elements.
   void note(std::span<const Operation> operations);
-  /// Makes the lease, and the rules that ask for it, in a table without. Returns false if there can
-  /// be none. No commit may be planned.
-  bool make_lease() {
-    return make("the lease", [this] { return table_.add_lease(); });
+  /// Makes the lease, and the rules that ask for it, or removes them, as the options say. Returns
+  /// false if the kernel refuses. No commit may be planned.
+  bool change_lease() {
+    return make("the lease", [this] { return table_.change_lease(); });
   }
   /// Makes the set of `mask` in the kernel. Returns false if there can be none. No commit may be
   /// planned.

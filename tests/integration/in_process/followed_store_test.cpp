@@ -173,6 +173,39 @@ TEST_F(Followed, AnotherHistoryIsReadFromItsBeginning) {
   EXPECT_EQ(changes.batch.entries.size(), 8U);
 }
 
+// Its rules must not come back here.
+TEST_F(Followed, AStoreThatGoesBackIsNotFollowed) {
+  follower->open();
+  const auto batch = ask_owner("hget simco:about batch");
+  owner->write({{entry(1, {})}, {3, 2}});
+  EXPECT_EQ(next().batch.entries, std::vector{entry(1, {})});
+  ask_owner("hset simco:rules 1 one");
+  ask_owner("hset simco:about batch " + batch);
+  EXPECT_TRUE(eventually([&] { return ask("hget simco:about batch") == batch; }));
+  const auto changes = follower->follow();
+  EXPECT_FALSE(changes.batch.all);
+  EXPECT_TRUE(changes.batch.entries.empty());
+  EXPECT_EQ(follower->confirm(), std::nullopt);
+  EXPECT_THROW(owner->verify(), store::StoreLost);
+  owner->write({{entry(2, "two")}, {3, 2}, true});
+  EXPECT_EQ(next().batch.entries, std::vector{entry(2, "two")});
+}
+
+// As when it is upgraded: there may be a million rules.
+TEST_F(Followed, AnOwnerThatStartsAgainIsFollowedFromWhereItWas) {
+  follower->open();
+  for (const bool at_once : {false, true}) {
+    owner = open_at(primary);
+    owner->open();
+    const bool read_all = !at_once && follower->follow().batch.all;
+    EXPECT_FALSE(read_all);
+    owner->write({{entry(3, "three")}, {4, 2}});
+    const auto changes = next();
+    EXPECT_FALSE(changes.batch.all);
+    EXPECT_EQ(changes.batch.entries, std::vector{entry(3, "three")});
+  }
+}
+
 TEST_F(Followed, SaysIfItHasNoConnection) {
   follower->open();
   EXPECT_TRUE(eventually([&] { return follower->follow().current; }));
@@ -225,8 +258,12 @@ class Boxes : public Followed {
   Instant join() {
     std::optional<Instant> until;
     EXPECT_TRUE(eventually([&] {
-      follower->follow();
-      until = follower->confirm();
+      try {
+        follower->follow();
+        until = follower->confirm();
+      } catch (const StoreError&) {
+        // The owner's Redis does not answer yet.
+      }
       return until.has_value();
     }));
     return until.value_or(Instant{});
@@ -282,6 +319,27 @@ TEST_F(Boxes, AnOwnerWhoseRedisWasEmptiedWaitsForEveryLease) {
   EXPECT_THROW(owner->write({{entry(3, "three")}, {4, 2}}), store::StoreLost);
   owner->write({{entry(3, "three")}, {4, 2}, true});
   EXPECT_GE(Clock::now(), until);
+}
+
+// The middlebox ends rules though that could not be stored.
+TEST_F(Boxes, AWriteThatFailsWaitsForEveryLease) {
+  const Instant until = join();
+  owner->verify();
+  primary.program().signal(SIGKILL);
+  EXPECT_THROW(write(10).get(), StoreError);
+  EXPECT_GE(Clock::now(), until);
+}
+
+// Its Redis refuses what the owner writes, and would renew leases.
+TEST_F(Boxes, AnOwnerThatCannotStoreLeavesNoBoxALease) {
+  const Instant until = join();
+  owner->verify();
+  ask_owner("hdel simco:rules 1");  // as an eviction does
+  EXPECT_THROW(owner->write({{entry(2, {})}, {4, 2}}), store::StoreLost);
+  EXPECT_GE(Clock::now(), until);
+  EXPECT_EQ(follower->confirm(), std::nullopt);
+  owner->write({{entry(3, "three")}, {4, 2}, true});
+  join();
 }
 
 TEST_F(Boxes, ABoxWithoutItsOwnerHasNoLeaseForLong) {

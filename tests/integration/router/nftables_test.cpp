@@ -41,8 +41,10 @@ TEST_F(Nftables, ALeaseCanComeLater) {
   fixture.backend->lease({});
   EXPECT_EQ(leases("nfproto != @lease"), "4\n") << "each side, each version";
   EXPECT_EQ(leases("elements = { ipv4"), "0\n");
+  fixture.backend->lease(std::chrono::steady_clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(leases("elements = { ipv4 timeout"), "1\n");
   fixture.backend->lease(Instant::max());
-  EXPECT_EQ(leases("elements = { ipv4, ipv6 }"), "1\n");
+  EXPECT_EQ(leases("@lease"), "0\n");
   EXPECT_EQ(fixture.apply(change(kAdd, 2, "10.0.0.3:5004", "192.0.2.2:6004")).front(),
             ChangeResult::kDone);
   EXPECT_TRUE(fixture.elements().contains("pid 1"));

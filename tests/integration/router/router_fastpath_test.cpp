@@ -131,6 +131,7 @@ TEST_P(FastPath, PassesNothingWithoutALease) {
   EXPECT_TRUE(eventually(closed));
   backend->lease(Instant::max());
   EXPECT_TRUE(skips_stack(peer, internal, host));
+  backend->lease(now() + std::chrono::hours(1));
   // In a table that is made again, too.
   net.router.shell("nft flush ruleset");
   EXPECT_TRUE(eventually([&] {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "middlebox/backend/nftables/limits.hpp"
 
@@ -63,12 +64,18 @@ void add_lease_set(const Options& options, MessageBuffer& batch) {
   batch.end();
 }
 
-void write_lease(const Options& options, std::optional<std::chrono::milliseconds> left,
-                 MessageBuffer& batch) {
+void remove_lease_set(const Options& options, MessageBuffer& batch) {
+  auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
+  mnl_attr_put_strz(message, NFTA_SET_TABLE, options.table.c_str());
+  mnl_attr_put_strz(message, NFTA_SET_NAME, lease_set(options).c_str());
+  batch.end();
+}
+
+void write_lease(const Options& options, std::chrono::milliseconds left, MessageBuffer& batch) {
   // The kernel (6.1) changes a timeout by a removal, and refuses that of a missing element.
   put_elements(options, NFT_MSG_NEWSETELEM, NLM_F_CREATE, kPlaceholderLifetime, batch);
   put_elements(options, NFT_MSG_DELSETELEM, 0, std::nullopt, batch);
-  if (left && *left <= std::chrono::milliseconds()) return;
+  if (left < kKernelTick) return;  // less than a tick would be no limit
   put_elements(options, NFT_MSG_NEWSETELEM, NLM_F_CREATE, left, batch);
 }
 

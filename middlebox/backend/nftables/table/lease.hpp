@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "middlebox/backend/nftables/netlink.hpp"
@@ -15,8 +14,10 @@ namespace simco::backend::nftables {
 std::string lease_set(const Options& options);
 /// Makes the set, empty: there is no lease.
 void add_lease_set(const Options& options, MessageBuffer& batch);
-/// The lease lasts for `left` from now on, or for good; none at all if that is not positive.
-void write_lease(const Options& options, std::optional<std::chrono::milliseconds> left,
-                 MessageBuffer& batch);
+/// Removes the set, which no rule may ask for.
+void remove_lease_set(const Options& options, MessageBuffer& batch);
+/// The lease lasts for `left` from when the kernel gets this; there is none if that is less than
+/// kKernelTick.
+void write_lease(const Options& options, std::chrono::milliseconds left, MessageBuffer& batch);
 
 }  // namespace simco::backend::nftables

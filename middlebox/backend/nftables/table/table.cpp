@@ -193,14 +193,15 @@ void Table::remove() {
 
 // --- Sets ----------------------------------------------------------------------------------------
 
-Outcome Table::add_lease() {
+Outcome Table::change_lease() {
   auto& batch = committer_.begin();
-  add_lease_set(options_, batch);
+  add_lease_set(options_, batch);  // it may be there, or not
   ruleset_.replace_rules(elements_.masks(), batch);
+  if (!options_.leased) remove_lease_set(options_, batch);
   return committer_.commit();
 }
 
-Outcome Table::set_lease(std::optional<std::chrono::milliseconds> left) {
+Outcome Table::set_lease(std::chrono::milliseconds left) {
   write_lease(options_, left, committer_.begin());
   return committer_.commit();
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -58,10 +57,11 @@ class Table {
   /// Removes the table or, from a site's, our part. Throws as install() does.
   void remove();
 
-  /// Creates the lease in a table without one, and the rules that ask for it.
-  Outcome add_lease();
+  /// Creates the lease and the rules that ask for it, if they are not there, or removes them, as
+  /// the options say.
+  Outcome change_lease();
   /// Has the lease last for `left`, as write_lease() does.
-  Outcome set_lease(std::optional<std::chrono::milliseconds> left);
+  Outcome set_lease(std::chrono::milliseconds left);
   /// Creates another set, empty, and the rules that look packets up in it.
   Outcome add_set(const Mask& mask);
   /// Removes sets; they must be empty, and are no longer among elements() afterwards.
