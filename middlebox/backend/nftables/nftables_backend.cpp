@@ -174,7 +174,8 @@ void NftablesBackend::lease(Instant until) {
   if (begun_) tell_kernel(other);
 }
 
-// What fails is tried again with the next batch, and before a lease is over with its renewal.
+// What fails is tried again with the next batch or renewal. Until then a box that should open stays
+// closed, and one that has lost its rules, and stops, may stay open.
 void NftablesBackend::tell_kernel(bool table) {
   lease_failed_ = true;
   try {
