@@ -241,7 +241,8 @@ class Box:
 
     def kernel_ports(self):
         """The external ports of the rules in its kernel."""
-        return {int(port) for port in re.findall(r"\b(2\d{4})\b", self.host.shell("nft -n list ruleset"))}
+        rules = re.sub(r"packets \d+ bytes \d+", "", self.host.shell("nft -n list ruleset"))
+        return {int(port) for port in re.findall(r"\b(2\d{4})\b", rules)}
 
     def runs(self, kind):
         """Whether all processes of this kind are there and none is stopped."""
