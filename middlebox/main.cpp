@@ -52,15 +52,15 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// True if the rules in the store are another box's, whose Redis is the primary, or may be, as the
-/// store does not answer.
-bool may_be_second_box(const middlebox::Settings& settings) {
+/// True if the rules in the store are another box's, whose Redis is the primary; if the store does
+/// not answer, `otherwise`.
+bool is_second_box(const middlebox::Settings& settings, bool otherwise) {
   if (settings.state.empty()) return false;
   try {
     const auto store = store::make_store(settings.state, store::Sync::kSystem);
     return store && (*store)->is_copy();
   } catch (const store::StoreError&) {
-    return true;
+    return otherwise;
   }
 }
 
@@ -163,7 +163,8 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
         log::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
         manager.stopping();
         // The table stays, and nobody would tell it of the other box's changes.
-        if (may_be_second_box(settings)) backend->lease({});
+        const bool pair = server.stands_by() || (store && store->is_shared());
+        if (is_second_box(settings, pair)) backend->lease({});
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
@@ -171,7 +172,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   server.on_taken([&] {
     log::error("another middlebox has taken over the rules: stopping");
     // A restart finds out what the store is now; otherwise it would take the rules back.
-    code = may_be_second_box(settings) ? 1 : kTakenOver;
+    code = is_second_box(settings, true) ? 1 : kTakenOver;
     manager.stopping();
     server.stop([&io] { io.stop(); });
   });

@@ -137,7 +137,8 @@ void StoreThread::confirm(bool alike) {
   if (!alike) return note_following("this box cannot enforce all rules of the other one");
   try {
     const auto until = store_.confirm();
-    if (!until) return note_following("this box has not caught up with the other one");
+    if (!until)
+      return note_following("it has not caught up, or pauses after it has lost its lease");
     if (std::exchange(lease_, *until) != *until) {
       tell([this, until = *until] { observer_->on_lease(until); });
     }

@@ -20,15 +20,19 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Returns the owner's last batch, if that is `owner`; there is none in `about` before the first.
+/// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
 std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
   if (about->elements != 2 || text_of(about->element[0]) != owner) return std::nullopt;
-  if (about->element[1]->type == REDIS_REPLY_NIL) return 0;
   return parse_number<std::uint64_t>(text_of(about->element[1]), 0);
 }
 
 std::string boxes_key(const RedisAddress& address) { return address.name + ":boxes"; }
 std::string confirmed_key(const RedisAddress& address) { return address.name + ":confirmed"; }
+
+/// The box of a member of the set, which is "BOX@OWNER".
+std::string box_in(std::string_view member) {
+  return std::string(member.substr(0, member.rfind('@')));
+}
 
 /// The machine's name, and something that makes it unique.
 std::string box_name() {
@@ -57,13 +61,15 @@ void Boxes::note(const redisReply* boxes) {
 std::set<std::string> Boxes::behind(const redisReply* boxes, std::uint64_t batch,
                                     std::string_view owner) {
   note(boxes);
-  auto missing = known_;
+  std::set<std::string> have;
   for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
-    const auto box = text_of(boxes->element[i]);
-    const auto has = parse_number<std::uint64_t>(text_of(boxes->element[i + 1]), 0);
+    const auto member = text_of(boxes->element[i]);
+    const auto number = parse_number<std::uint64_t>(text_of(boxes->element[i + 1]), 0);
     // Two owners number their batches alike.
-    if (has && *has >= batch && box.ends_with(owner)) missing.erase(std::string(box));
+    if (number && *number >= batch && member.ends_with(owner)) have.insert(box_in(member));
   }
+  auto missing = known_;
+  std::erase_if(missing, [&](const std::string& member) { return have.contains(box_in(member)); });
   return missing;
 }
 
@@ -87,7 +93,7 @@ void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view
     // Of an earlier owner, with which no lease can be renewed.
     if (!box.ends_with(owner)) redis_.ask({"ZREM", key, box});
     known_.erase(box);
-    warnings_.push_back("box " + box.substr(0, box.rfind('@')) +
+    warnings_.push_back("box " + box_in(box) +
                         " has not confirmed a change in time: no packet passes there by rules "
                         "until it has caught up; check that box and the link to it");
   }
@@ -109,8 +115,7 @@ void Boxes::await_any(milliseconds patience) {
 }
 
 void Boxes::await_end() {
-  std::this_thread::sleep_for(kLease + kLeaseMargin);
-  known_.clear();
+  if (!known_.empty()) std::this_thread::sleep_for(kLease + kLeaseMargin);
 }
 
 // --- A box that stands by ------------------------------------------------------------------------
@@ -128,8 +133,8 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
 std::optional<Instant> Lease::renew(const Followed& followed) {
   const Instant now = Clock::now();
   const bool news =
-      failure_.empty() && (batch_ != followed.batch || member_ != member(followed.owner));
-  if (until_ <= now) note_end(now);
+      failure_.empty() && (batch_ != followed.batch || member_ != box_ + "@" + followed.owner);
+  if (until_ <= now) note_end();
   if ((news || now >= asked_at_ + kLeaseRenewal) && now >= rejoin_at_) {
     asked_at_ = now;
     failure_.clear();
@@ -150,7 +155,7 @@ void Lease::ask(const Followed& followed, Instant now) {
   if (!owner_->connected()) owner_->connect();
   if (until_ <= now && !is_close(followed)) return;
   const auto number = std::to_string(followed.batch);
-  const auto before = std::exchange(member_, member(followed.owner));
+  const auto before = std::exchange(member_, box_ + "@" + followed.owner);
   batch_ = followed.batch;
   owner_->send({"MULTI"});
   owner_->send({"ZADD", boxes_key(address_), number, member_});
@@ -174,12 +179,12 @@ bool Lease::is_close(const Followed& followed) {
   return batch && *batch <= followed.batch + kBatchesKept;
 }
 
-void Lease::note_end(Instant now) {
+void Lease::note_end() {
   if (!since_) return;
   const bool steady = until_ - *std::exchange(since_, std::nullopt) >= kSteady;
   pause_ = steady ? std::chrono::seconds()
                   : std::min(2 * pause_ + std::chrono::seconds(1), kRejoinPauseMax);
-  rejoin_at_ = now + pause_;
+  rejoin_at_ = until_ + pause_;
 }
 
 }  // namespace simco::store

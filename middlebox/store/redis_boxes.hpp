@@ -39,7 +39,7 @@ class Boxes {
   bool none() const { return known_.empty(); }
   /// The stream has been deleted.
   void forget_confirmed() { confirmed_ = "0-0"; }
-  /// A batch could not be stored: waits until no box has a lease, which it can no longer renew.
+  /// Waits until no lease is left of those that boxes have now.
   void await_end();
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
@@ -68,8 +68,8 @@ class Lease {
   /// `copy`: where the copy is.
   explicit Lease(RedisAddress copy);
 
-  /// This box in the set of boxes, as one that follows `owner`.
-  std::string member(const std::string& owner) const { return box_ + "@" + owner; }
+  /// This box in the set of boxes, as it was last confirmed.
+  const std::string& member() const { return member_; }
   /// The Redis of the owner.
   void set_owner(const std::string& host, std::uint16_t port);
   /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow,
@@ -81,7 +81,7 @@ class Lease {
   void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
   /// The lease was found to be over.
-  void note_end(Instant now);
+  void note_end();
 
   RedisAddress address_;
   std::string box_;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <ranges>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,7 +52,7 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
   if (reply->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(reply)));
   const auto* const* fields = reply->element;
   About about;
-  const auto number = [&](std::size_t field, const char* name, std::uint64_t& value) {
+  const auto number = [&](std::size_t field, const char* name, auto& value) {
     if (fields[field]->type == REDIS_REPLY_NIL) return;
     const auto parsed = parse_number<std::uint64_t>(text_of(fields[field]), 0);
     if (!parsed) redis_.lose(std::string("the value of ") + name + " is not a number");
@@ -73,10 +74,19 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
 
 void RedisStore::claim(const About& before) {
   token_ = random_token();
-  redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "previous",
-              before.owner, "claimed", std::to_string(before.batch)});
-  redis_.send({"ZREM", key("boxes"), lease_.member(followed_)});
-  redis_.next_or_error();  // the key may have another type
+  RedisConnection::Words words = {"HSET", key("about"), "schema", kKeysVersion, "owner", token_};
+  // What was withdrawn stays so until everything is written.
+  const bool known = before.batch || before.owner.empty();
+  const auto batch = std::to_string(before.batch.value_or(0));
+  if (known)
+    words.insert(words.end(), {"batch", batch, "previous", before.owner, "claimed", batch});
+  redis_.ask(words);
+  // The key may have another type.
+  redis_.send({"ZREM", key("boxes"), lease_.member()});
+  redis_.next_or_error();
+  boxes_.ask();
+  boxes_.note(redis_.next_or_error().get());
+  shared_ = shared_ || !boxes_.none();
 }
 
 bool RedisStore::is_copy() {
@@ -88,6 +98,8 @@ bool RedisStore::is_copy() {
   if (copy) {
     lease_.set_owner(std::string(text_of(role->element[1])),
                      static_cast<std::uint16_t>(role->element[2]->integer));
+  } else {
+    redis_.ask({"EXISTS", key("about")});  // fails while it loads, and may become a replica
   }
   return copy;
 }
@@ -139,7 +151,8 @@ Batch RedisStore::read_all() {
   }
   followed_ = about.owner;
   if (batch.all) {
-    tried_ = stored_ = about.batch;
+    stored_ = about.batch.value_or(kUnknown);
+    tried_ = about.batch.value_or(tried_);
   } else {
     note_nothing();
   }
@@ -185,9 +198,11 @@ std::optional<RedisStore::Changed> RedisStore::read_changed_pids(const About& ab
       !followed_.empty() && about.previous == followed_ && about.claimed >= stored_;
   const bool same = about.owner == followed_;
   if (!about.owner.empty() && !same && !continued) return std::nullopt;
-  // Redis has gone back: its owner will find that, and write everything.
-  if (same && about.batch < stored_ && stored_ != kUnknown)
+  // Redis has gone back, or its owner cannot write: it will write everything.
+  if (same && (!about.batch || (stored_ != kUnknown && *about.batch < stored_))) {
+    if (wait) std::this_thread::sleep_for(kFollowPatience);
     return Changed{{"HMGET", key("rules")}, stored_};
+  }
   RedisConnection::Words read = {"XREAD"};
   if (wait) read.insert(read.end(), {"BLOCK", ms_of(kFollowPatience)});
   read.insert(read.end(), {"STREAMS", key("changes"), stream_id(stored_)});
@@ -300,39 +315,61 @@ std::size_t RedisStore::queue(const Batch& batch) {
 }
 
 void RedisStore::write(const Batch& batch) {
+  RedisConnection::Reply done;
   try {
-    store(batch);
+    done = store(batch);
   } catch (const StoreTaken&) {
     throw;
   } catch (const StoreError&) {
     close_others();
     throw;
   }
+  await_boxes(done->element[done->elements - 2], !batch.all);
   await_replicas();
 }
 
-// The middlebox ends rules even if that cannot be stored. No box has a lease for a batch that the
-// owner's Redis does not have.
+void RedisStore::await_boxes(const redisReply* boxes, bool complete) {
+  try {
+    boxes_.await(boxes, stored_, token_, complete);
+  } catch (const StoreError&) {
+    boxes_.await_end();
+    throw;
+  }
+  shared_ = shared_ || !boxes_.none();
+}
+
+// The middlebox ends rules even if that cannot be stored.
 void RedisStore::close_others() {
   if (boxes_.none()) return;
-  try {
-    RedisConnection again(redis_.address(), kLeasePatience);
-    again.connect();
-    const auto owner = again.ask({"HGET", key("about"), "owner"});
-    if (text_of(owner.get()) == token_) again.ask({"HDEL", key("about"), "batch"});
-  } catch (const StoreError&) {
-    // They cannot reach it either.
+  for (int tries = kLease / kLeasePatience; tries > 0; --tries) {
+    try {
+      withdraw_batch();
+      break;
+    } catch (const StoreError&) {
+      std::this_thread::sleep_for(kLeasePatience);
+    }
   }
   boxes_.await_end();
 }
 
-void RedisStore::store(const Batch& batch) {
+void RedisStore::withdraw_batch() {
+  RedisConnection again(redis_.address(), kLeasePatience);
+  again.connect();
+  again.ask({"WATCH", key("about")});
+  const auto owner = again.ask({"HGET", key("about"), "owner"});
+  if (text_of(owner.get()) != token_) return;
+  again.ask({"MULTI"});
+  again.ask({"HDEL", key("about"), "batch"});
+  again.ask({"EXEC"});
+}
+
+RedisConnection::Reply RedisStore::store(const Batch& batch) {
   if (!redis_.connected()) redis_.connect();
   require_ownership(batch.all);
   std::size_t queued = queue(batch);
   const auto before = std::exchange(rules_, 0);  // unless we learn more
   for (; queued > 0; --queued) redis_.next();
-  const auto done = redis_.next();
+  auto done = redis_.next();
   if (done->type == REDIS_REPLY_NIL) {
     rules_ = before;
     require_ownership(batch.all);  // Another middlebox may have been that client.
@@ -347,7 +384,7 @@ void RedisStore::store(const Batch& batch) {
   }
   rules_ = done->element[done->elements - 1]->integer;
   stored_ = tried_;
-  boxes_.await(done->element[done->elements - 2], stored_, token_, !batch.all);
+  return done;
 }
 
 void RedisStore::await_replicas() {

@@ -2,6 +2,7 @@
 // which rules each batch has changed, for the boxes that stand by.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +32,13 @@ class RedisStore final : public Store {
   /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override;
   std::vector<std::string> take_warnings() override { return boxes_.take_warnings(); }
+  bool is_shared() const override { return shared_; }
 
  private:
   /// What the owner has written beside the rules.
   struct About {
     std::string owner;  ///< empty: nothing has been written, or a replica is being filled
-    std::uint64_t batch = 0;
+    std::optional<std::uint64_t> batch;  ///< nothing: withdrawn, as the next could not be stored
     Counters counters;
     std::string previous;       ///< owner, whose history this one continues
     std::uint64_t claimed = 0;  ///< the last batch of that
@@ -68,9 +70,13 @@ class RedisStore final : public Store {
   /// Queues the commands that carry out `batch`. Returns their number.
   std::size_t queue(const Batch& batch);
   void await_replicas();
-  void store(const Batch& batch);
+  RedisConnection::Reply store(const Batch& batch);
+  /// Waits for the boxes with a lease: `boxes` is the answer to Boxes::ask().
+  void await_boxes(const redisReply* boxes, bool complete);
   /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
   void close_others();
+  /// No box gets a lease any more, until the next batch is stored.
+  void withdraw_batch();
 
   RedisConnection redis_;
   Boxes boxes_{redis_};
@@ -81,7 +87,8 @@ class RedisStore final : public Store {
   std::uint64_t tried_ = 0;   ///< the last batch
   std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged, or followed
   bool current_ = true;       ///< a replica has all that its primary has
-  std::int64_t rules_ = 0;    ///< least number of rules in Redis
+  std::atomic<bool> shared_ = false;
+  std::int64_t rules_ = 0;  ///< least number of rules in Redis
 };
 
 }  // namespace simco::store

@@ -95,6 +95,8 @@ class Store {
   /// True if it is a copy of a store that another middlebox may own. Throws StoreError if it cannot
   /// be reached.
   virtual bool is_copy() { return false; }
+  /// True if other boxes have had a lease on its rules. For any thread.
+  virtual bool is_shared() const { return false; }
   /// Claims the store for this process, unless it is a copy, and reads it. Must be called once,
   /// before follow() and write(). Throws StoreError if the store cannot be reached, is in use, or
   /// is not ours.

@@ -143,6 +143,7 @@ void NftablesBackend::end() {
 }
 
 bool NftablesBackend::alive() {
+  if (lease_failed_) tell_kernel(true);
   try {
     committer_.socket().generation();
     return true;
@@ -171,7 +172,7 @@ void NftablesBackend::lease(Instant until) {
   lease_ = until;
   const bool leased = until != Instant::max();
   const bool other = std::exchange(options_.leased, leased) != leased;
-  if (begun_) tell_kernel(other);
+  if (begun_) tell_kernel(other || lease_failed_);
 }
 
 // What fails is tried again with the next batch or renewal. Until then a box that should open stays
@@ -197,6 +198,7 @@ bool NftablesBackend::write_lease() {
     }
     // The kernel counts from when it has got the message, which was late.
   }
+  table_.set_lease({});
   log::error("nftables: the lease of table {} could not be renewed", options_.table);
   return false;
 }
