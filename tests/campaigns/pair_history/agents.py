@@ -210,6 +210,8 @@ def histories(book, passes, joined):
         if known is None:
             by_pid.setdefault(pid, []).append(
                 Operation(ENABLE, begin, math.inf, lifetime, port, f"answer {outcome}"))
+            if outcome == STORE_FAILS:
+                by_pid[pid].append(Operation(DELETE, begin, math.inf, 0, port, "taken back"))
     for _, _, pids, _ in book.lists:
         for pid in pids:
             by_pid.setdefault(pid, [])

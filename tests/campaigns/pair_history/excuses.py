@@ -15,7 +15,7 @@ SENTENCES = {
     "unreachable": ("doc/high-availability.md", "Rules end on the first box even if the second does not hear of it (with "
                     "`replicas=1`, too): if it then takes over, it lets those packets pass for the rest of the lifetime."),
     "refused": ("doc/high-availability.md", "A request that was refused with 0x0342, as Redis or its replica did not answer "
-                "in time, may be in force after a takeover."),
+                "in time, may be in force after a takeover, and on the second box until the first has taken it back."),
     "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
     "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
               "calculated from the clock."),
