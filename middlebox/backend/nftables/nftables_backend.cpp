@@ -131,9 +131,9 @@ void NftablesBackend::end() {
   if (!begun_ || !reconciler_.enforces()) return;
   if (options_.keep_on_stop) {
     return log::info(
-        "nftables: table inet {} stays in force: rules until they expire, all other traffic is "
-        "blocked; --remove-rules removes it",
-        options_.table);
+        "nftables: table inet {} stays in force: {}, all other traffic is blocked; --remove-rules "
+        "removes it",
+        options_.table, options_.leased ? "no rule lets packets pass" : "rules until they expire");
   }
   try {
     table_.remove();

@@ -2,7 +2,6 @@
 // becomes the owner, and how the owner waits for it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/store_entries.hpp"
 
 namespace simco::test {
 namespace {
@@ -22,13 +22,6 @@ using store::Counters;
 using store::Entry;
 using store::Store;
 using store::StoreError;
-
-Entry entry(std::uint32_t pid, const std::string& octets) { return {PolicyRuleId{pid}, octets}; }
-
-std::vector<Entry> sorted(std::vector<Entry> entries) {
-  std::ranges::sort(entries, {}, [](const Entry& one) { return one.pid; });
-  return entries;
-}
 
 std::unique_ptr<Store> open_at(const RedisServer& server) {
   return std::move(*store::make_store(server.address(), store::Sync::kDisk));
@@ -247,8 +240,7 @@ TEST_F(Followed, IsNotFollowedIntoNothing) {
   follower->write({{entry(1, "one"), entry(4, "four")}, {5, 2}, true});
 }
 
-// --- Boxes that enforce the rules beside the owner
-// ------------------------------------------------
+// --- Boxes beside the owner ----------------------------------------------------------------------
 
 class Boxes : public Followed {
  protected:

@@ -15,6 +15,7 @@
 #include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/store_entries.hpp"
 
 namespace simco::test {
 namespace {
@@ -25,13 +26,6 @@ using store::Counters;
 using store::Entry;
 using store::Store;
 using store::StoreError;
-
-Entry entry(std::uint32_t pid, const std::string& octets) { return {PolicyRuleId{pid}, octets}; }
-
-std::vector<Entry> sorted(std::vector<Entry> entries) {
-  std::ranges::sort(entries, {}, [](const Entry& one) { return one.pid; });
-  return entries;
-}
 
 /// The complaint of `call`; empty without any.
 template <class Call>
