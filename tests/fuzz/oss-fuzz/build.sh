@@ -48,17 +48,17 @@ fi
 compile stream tests/fuzz/stream_fuzz.cpp $middlebox &
 stream=$!
 compile decode tests/fuzz/decode_fuzz.cpp $codec
-for name in bencode sdp ng; do
-  compile "$name" "tests/fuzz/${name}_fuzz.cpp" $calls
-done
+compile calls $calls
+for name in bencode sdp ng; do compile "$name" "tests/fuzz/${name}_fuzz.cpp"; done
 compile sip tests/fuzz/sip_fuzz.cpp $invites
 compile ngtcp2_guard tests/fuzz/ngtcp2_guard_fuzz.cpp simco/net/quic/ngtcp2_guard.cpp
 compile quic tests/fuzz/quic_fuzz.cpp $quic
 wait "$stream"
 
 # Fuzzers run where nothing is installed: what is not in every system is linked into them.
-for name in decode bencode sdp ng sip ngtcp2_guard; do
-  $CXX $CXXFLAGS "$work/$name.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-$name"
+for name in decode sip ngtcp2_guard; do $CXX $CXXFLAGS "$work/$name.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-$name"; done
+for name in bencode sdp ng; do
+  $CXX $CXXFLAGS "$work/$name.o" "$work/calls.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-$name"
 done
 $CXX $CXXFLAGS "$work/stream.o" $LIB_FUZZING_ENGINE \
   -Wl,-Bstatic -lcrypto $abseil -Wl,-Bdynamic -ldl -pthread -o "$OUT/fuzz-stream"
