@@ -464,7 +464,9 @@ TEST_P(PlannerModelRun, AgreesOverRandomRuns) {
   }
   using Kind = RuleChange::Kind;
   // Each seed has its part of what must have come to pass.
-  const auto times = [](unsigned in_sixty_seeds) { return static_cast<int>(in_sixty_seeds * kSeeds / 60); };
+  const auto times = [](unsigned in_sixty_seeds) {
+    return static_cast<int>(in_sixty_seeds * kSeeds / 60);
+  };
   for (const auto kind : {Kind::kAdd, Kind::kReplace, Kind::kSetLifetime, Kind::kRemove}) {
     EXPECT_GT((outcomes[{kind, ChangeResult::kDone}]), times(100));
     EXPECT_GT((outcomes[{kind, ChangeResult::kRefused}]), times(20));
