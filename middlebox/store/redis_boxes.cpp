@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
 std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
-  if (about->elements != 2 || text_of(about->element[0]) != owner) return std::nullopt;
+  if (about->elements < 2 || text_of(about->element[0]) != owner) return std::nullopt;
   return parse_number<std::uint64_t>(text_of(about->element[1]), 0);
 }
 
@@ -114,9 +114,7 @@ void Boxes::await_any(milliseconds patience) {
   confirmed_ = text_of(entries->element[entries->elements - 1]->element[0]);
 }
 
-void Boxes::await_end() {
-  if (!known_.empty()) std::this_thread::sleep_for(kLease + kLeaseMargin);
-}
+void Boxes::await_end() { std::this_thread::sleep_for(kLease + kLeaseMargin); }
 
 // --- A box that stands by ------------------------------------------------------------------------
 
@@ -160,14 +158,17 @@ void Lease::ask(const Followed& followed, Instant now) {
   owner_->send({"MULTI"});
   owner_->send({"ZADD", boxes_key(address_), number, member_});
   owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", "box", box_});
-  owner_->send({"HMGET", address_.name + ":about", "owner", "batch"});
+  owner_->send({"HMGET", address_.name + ":about", "owner", "batch", "shared"});
   // For another owner, which has claimed the same Redis since.
   if (before != member_) owner_->send({"ZREM", boxes_key(address_), before});
   owner_->send({"EXEC"});
   for (int queued = before == member_ ? 4 : 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
   const bool added = done->elements >= 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
-  if (!added || batch_in(done->element[2], followed.owner) != followed.batch) return;
+  if (!added) return;
+  const auto* const about = done->element[2];
+  const bool known = text_of(about->element[2]) == followed.owner;
+  if (!known || batch_in(about, followed.owner) != followed.batch) return;
   until_ = now + kLease;
   if (!since_) since_ = now;
 }

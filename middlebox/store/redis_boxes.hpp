@@ -5,7 +5,9 @@
 // In Redis: a sorted set of boxes, whose score is the last batch that they enforce, and a stream
 // that wakes the owner. Redis carries out one command after the other, so for each batch, either a
 // box has it before it gets a lease, or the owner finds the box in the set when it stores the
-// batch.
+// batch. No box gets a lease before the owner has said that it knows of other boxes ("shared" in
+// NAME:about): an owner that cannot store a batch must know whether to wait. tests/simulator/spec/
+// lease.pml has all of this.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +37,12 @@ class Boxes {
   /// `owner` the token of its owner. If the answer is not `complete`, as Redis has lost data, for
   /// as long as a lease may last. Throws StoreError if Redis does not answer.
   void await(const redisReply* boxes, std::uint64_t batch, std::string_view owner, bool complete);
-  /// True if no box can have a lease.
+  /// True if no box is known.
   bool none() const { return known_.empty(); }
   /// The stream has been deleted.
   void forget_confirmed() { confirmed_ = "0-0"; }
   /// Waits until no lease is left of those that boxes have now.
-  void await_end();
+  static void await_end();
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:

@@ -45,7 +45,7 @@ std::string stream_id(std::uint64_t number) { return std::to_string(number) + "-
 
 void RedisStore::ask_about() {
   redis_.send({"HMGET", key("about"), "schema", "owner", "batch", "next_pid", "next_gid",
-               "previous", "claimed"});
+               "previous", "claimed", "shared"});
 }
 
 RedisStore::About RedisStore::about_in(const redisReply* reply) {
@@ -69,6 +69,7 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
   number(4, "next_gid", about.counters.next_gid);
   about.previous = text_of(fields[5]);
   number(6, "claimed", about.claimed);
+  about.shared = text_of(fields[7]);
   return about;
 }
 
@@ -86,7 +87,20 @@ void RedisStore::claim(const About& before) {
   redis_.next_or_error();
   boxes_.ask();
   boxes_.note(redis_.next_or_error().get());
-  shared_ = shared_ || !boxes_.none();
+  // The boxes of an earlier owner may have leases, although Redis has lost them since.
+  if (boxes_.none() && before.shared.empty()) return;
+  shared_ = true;
+  redis_.ask({"HSET", key("about"), "shared", token_});
+}
+
+void RedisStore::share() {
+  if (boxes_.none() || shared_.exchange(true)) {
+    redis_.ask({"UNWATCH"});
+    return;
+  }
+  redis_.ask({"MULTI"});
+  redis_.ask({"HSET", key("about"), "shared", token_});
+  redis_.ask({"EXEC"});
 }
 
 bool RedisStore::is_copy() {
@@ -110,9 +124,13 @@ void RedisStore::verify() {
     throw StoreTaken(place() + ": this Redis has become a replica");
   }
   require_ownership(false);
-  redis_.ask({"UNWATCH"});
   boxes_.ask();
   boxes_.note(redis_.next_or_error().get());
+  if (failed_) {
+    redis_.ask({"UNWATCH"});
+  } else {
+    share();
+  }
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -306,7 +324,7 @@ std::size_t RedisStore::queue(const Batch& batch) {
            "owner", token_, "pids", pids});
   command({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
            std::to_string(tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
-           std::to_string(batch.counters.next_gid)});
+           std::to_string(batch.counters.next_gid), "shared", shared_ ? token_ : ""});
   boxes_.ask();
   ++queued;
   command({"HLEN", rules});
@@ -316,8 +334,10 @@ std::size_t RedisStore::queue(const Batch& batch) {
 
 void RedisStore::write(const Batch& batch) {
   RedisConnection::Reply done;
+  failed_ = true;
   try {
     done = store(batch);
+    failed_ = false;
   } catch (const StoreTaken&) {
     throw;
   } catch (const StoreError&) {
@@ -325,6 +345,10 @@ void RedisStore::write(const Batch& batch) {
     throw;
   }
   await_boxes(done->element[done->elements - 2], !batch.all);
+  if (!shared_ && !boxes_.none()) {
+    require_ownership(false);
+    share();
+  }
   await_replicas();
 }
 
@@ -332,15 +356,14 @@ void RedisStore::await_boxes(const redisReply* boxes, bool complete) {
   try {
     boxes_.await(boxes, stored_, token_, complete);
   } catch (const StoreError&) {
-    boxes_.await_end();
+    if (shared_) Boxes::await_end();
     throw;
   }
-  shared_ = shared_ || !boxes_.none();
 }
 
 // The middlebox ends rules even if that cannot be stored.
 void RedisStore::close_others() {
-  if (boxes_.none()) return;
+  if (!shared_) return;
   for (int tries = kLease / kLeasePatience; tries > 0; --tries) {
     try {
       withdraw_batch();
@@ -349,7 +372,7 @@ void RedisStore::close_others() {
       std::this_thread::sleep_for(kLeasePatience);
     }
   }
-  boxes_.await_end();
+  Boxes::await_end();
 }
 
 void RedisStore::withdraw_batch() {

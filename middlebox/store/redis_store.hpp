@@ -42,6 +42,7 @@ class RedisStore final : public Store {
     Counters counters;
     std::string previous;       ///< owner, whose history this one continues
     std::uint64_t claimed = 0;  ///< the last batch of that
+    std::string shared;         ///< the last owner that knew of other boxes
   };
 
   std::string key(const char* part) const { return redis_.address().name + ":" + part; }
@@ -71,6 +72,9 @@ class RedisStore final : public Store {
   std::size_t queue(const Batch& batch);
   void await_replicas();
   RedisConnection::Reply store(const Batch& batch);
+  /// Lets other boxes have leases once there are any: what cannot be stored waits for their end
+  /// from then on. Within WATCH and a look at the owner.
+  void share();
   /// Waits for the boxes with a lease: `boxes` is the answer to Boxes::ask().
   void await_boxes(const redisReply* boxes, bool complete);
   /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
@@ -84,11 +88,12 @@ class RedisStore final : public Store {
   std::string token_;     ///< identifies the owner of the keys
   std::string followed_;  ///< token of the owner whose batches have been read
   // Batches are numbered. A batch whose connection was lost may be stored or not.
-  std::uint64_t tried_ = 0;   ///< the last batch
-  std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged, or followed
-  bool current_ = true;       ///< a replica has all that its primary has
-  std::atomic<bool> shared_ = false;
-  std::int64_t rules_ = 0;  ///< least number of rules in Redis
+  std::uint64_t tried_ = 0;           ///< the last batch
+  std::uint64_t stored_ = 0;          ///< the last batch that was acknowledged, or followed
+  bool current_ = true;               ///< a replica has all that its primary has
+  bool failed_ = false;               ///< the last batch could not be stored
+  std::atomic<bool> shared_ = false;  ///< other boxes may have leases
+  std::int64_t rules_ = 0;            ///< least number of rules in Redis
 };
 
 }  // namespace simco::store

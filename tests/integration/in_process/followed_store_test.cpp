@@ -246,11 +246,13 @@ class Boxes : public Followed {
  protected:
   using Clock = std::chrono::steady_clock;
   Boxes() { follower->open(); }
-  /// Follows and enforces, as a box does, until it has a lease. Returns its end.
+  /// Follows and enforces, as a box does, until it has a lease, of which the owner learns as it
+  /// looks at its store each second. Returns its end.
   Instant join() {
     std::optional<Instant> until;
     EXPECT_TRUE(eventually([&] {
       try {
+        owner->verify();
         follower->follow();
         until = follower->confirm();
       } catch (const StoreError&) {
@@ -302,6 +304,47 @@ TEST_F(Boxes, ABoxThatIsBehindHasNoLease) {
   write(10).get();
   EXPECT_EQ(follower->confirm(), std::nullopt);
   join();
+}
+
+// An owner that does not know of a box does not wait for it when it cannot store.
+TEST_F(Boxes, ABoxThatItsOwnerDoesNotKnowHasNoLease) {
+  EXPECT_TRUE(eventually([&] {
+    follower->follow();
+    EXPECT_EQ(follower->confirm(), std::nullopt);
+    return ask_owner("zcard simco:boxes") == "1\n";
+  }));
+  EXPECT_FALSE(owner->is_shared());
+  join();
+  EXPECT_TRUE(owner->is_shared());
+}
+
+// Nor one that must store something first: it has not waited for the box that joins now.
+TEST_F(Boxes, AnOwnerThatCouldNotStoreWritesBeforeABoxHasALease) {
+  primary.program().signal(SIGSTOP);
+  EXPECT_THROW(write(10).get(), StoreError);
+  primary.program().signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] {
+    try {
+      follower->follow();
+      EXPECT_EQ(follower->confirm(), std::nullopt);
+    } catch (const StoreError&) {
+      // It has not gone on yet.
+    }
+    return ask_owner("zcard simco:boxes") == "1\n";
+  }));
+  owner->verify();
+  EXPECT_FALSE(owner->is_shared());
+  owner->write({{entry(3, "three")}, {4, 2}, true});
+  join();
+}
+
+// Its boxes may have leases from before, even if Redis has lost their names.
+TEST_F(Boxes, AnOwnerThatStartsAgainKnowsThatThereWereOthers) {
+  join();
+  ask_owner("del simco:boxes");
+  owner = open_at(primary);
+  owner->open();
+  EXPECT_EQ(ask_owner("hget simco:about shared"), ask_owner("hget simco:about owner"));
 }
 
 // As it may have missed any number of changes.
