@@ -167,8 +167,8 @@ void Lease::ask(const Followed& followed, Instant now) {
   const bool added = done->elements >= 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
   if (!added) return;
   const auto* const about = done->element[2];
-  const bool known = text_of(about->element[2]) == followed.owner;
-  if (!known || batch_in(about, followed.owner) != followed.batch) return;
+  const bool current = batch_in(about, followed.owner) == followed.batch;
+  if (!current || text_of(about->element[2]) != followed.owner) return;
   until_ = now + kLease;
   if (!since_) since_ = now;
 }
