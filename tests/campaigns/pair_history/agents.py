@@ -222,9 +222,9 @@ def histories(book, passes, joined):
                 operations.append(Operation(ON if pid in pids else OFF, begin, end, 0, None, f"{name}, list"))
         ports = {one.port for one in operations if one.kind == ENABLE}
         for port in ports:
-            # Each box enforces a new rule at a moment of its own, and the reply says that all do.
+            # Each box enforces a new rule at a moment of its own until the reply, also if the store fails then.
             asked = book.asked.get(port)
-            since = asked[1] if asked and asked[3] == "ok" else -math.inf
+            since = asked[1] if asked and asked[3] in ("ok", STORE_FAILS) else -math.inf
             operations.extend(Operation(ON, sent, got, 0, port, "probe") for sent, got in passes.get(port, ())
                               if got >= since)
     return by_pid

@@ -1,0 +1,34 @@
+"""The histories that the pair's campaign judges, of what its agents and its probes saw."""
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/campaigns"))
+from pair_history.agents import STORE_FAILS, Book, histories  # noqa: E402
+from pair_history.register import Search  # noqa: E402
+
+PORT, PID = 20001, 7
+
+
+def legal(probes, lists):
+    """Whether both may be of a rule that was asked for at 1 s, and refused at 3 s as the store failed."""
+    book = Book()
+    book.asked[PORT] = [1.0, 3.0, 600, STORE_FAILS, None]
+    book.lists = [(begin, begin + 0.01, {PID} if there else set(), "agent") for begin, there in lists]
+    operations = histories(book, {PORT: [(sent, sent + 0.01) for sent in probes]}, {PORT: PID})[PID]
+    return Search(operations).run()
+
+
+class RefusedAsTheStoreFailed(unittest.TestCase):
+    def test_until_the_reply_each_box_does_as_it_is(self):
+        self.assertTrue(legal([1.4, 1.7], [(1.5, False)]))
+
+    def test_it_may_be_in_force_until_it_is_taken_back(self):
+        self.assertTrue(legal([1.4, 3.2], [(1.5, False), (3.5, False)]))
+
+    def test_it_does_not_come_back(self):
+        self.assertFalse(legal([3.2, 4.0], [(3.5, False)]))
+
+
+if __name__ == "__main__":
+    unittest.main()
