@@ -94,7 +94,7 @@ void RedisStore::claim(const About& before) {
 }
 
 void RedisStore::share() {
-  if (boxes_.none() || shared_.exchange(true)) {
+  if (failed_ || boxes_.none() || shared_.exchange(true)) {
     redis_.ask({"UNWATCH"});
     return;
   }
@@ -126,11 +126,7 @@ void RedisStore::verify() {
   require_ownership(false);
   boxes_.ask();
   boxes_.note(redis_.next_or_error().get());
-  if (failed_) {
-    redis_.ask({"UNWATCH"});
-  } else {
-    share();
-  }
+  share();
 }
 
 // --- Reading -------------------------------------------------------------------------------------

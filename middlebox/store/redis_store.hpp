@@ -72,8 +72,8 @@ class RedisStore final : public Store {
   std::size_t queue(const Batch& batch);
   void await_replicas();
   RedisConnection::Reply store(const Batch& batch);
-  /// Lets other boxes have leases once there are any: what cannot be stored waits for their end
-  /// from then on. Within WATCH and a look at the owner.
+  /// Lets other boxes have leases once there are any and all is stored: from then on, what cannot
+  /// be stored waits for their end. Within WATCH and a look at the owner.
   void share();
   /// Waits for the boxes with a lease: `boxes` is the answer to Boxes::ask().
   void await_boxes(const redisReply* boxes, bool complete);

@@ -246,21 +246,35 @@ class Boxes : public Followed {
  protected:
   using Clock = std::chrono::steady_clock;
   Boxes() { follower->open(); }
-  /// Follows and enforces, as a box does, until it has a lease, of which the owner learns as it
-  /// looks at its store each second. Returns its end.
+  /// Follows and enforces, as a box does. Returns the end of its lease, if it has one.
+  std::optional<Instant> ask_for_lease() {
+    try {
+      follower->follow();
+      return follower->confirm();
+    } catch (const StoreError&) {
+      return std::nullopt;  // The owner's Redis does not answer yet.
+    }
+  }
+  /// Asks, while the owner looks at its store as it does each second. Returns the lease's end.
   Instant join() {
     std::optional<Instant> until;
     EXPECT_TRUE(eventually([&] {
       try {
         owner->verify();
-        follower->follow();
-        until = follower->confirm();
       } catch (const StoreError&) {
-        // The owner's Redis does not answer yet.
+        return false;
       }
+      until = ask_for_lease();
       return until.has_value();
     }));
     return until.value_or(Instant{});
+  }
+  /// Asks until the owner's Redis has the box, which must not have a lease.
+  void ask_in_vain() {
+    EXPECT_TRUE(eventually([&] {
+      EXPECT_EQ(ask_for_lease(), std::nullopt);
+      return ask_owner("zcard simco:boxes") == "1\n";
+    }));
   }
   /// The owner writes, on a thread of its own.
   std::future<Instant> write(std::uint32_t pid) {
@@ -308,11 +322,7 @@ TEST_F(Boxes, ABoxThatIsBehindHasNoLease) {
 
 // An owner that does not know of a box does not wait for it when it cannot store.
 TEST_F(Boxes, ABoxThatItsOwnerDoesNotKnowHasNoLease) {
-  EXPECT_TRUE(eventually([&] {
-    follower->follow();
-    EXPECT_EQ(follower->confirm(), std::nullopt);
-    return ask_owner("zcard simco:boxes") == "1\n";
-  }));
+  ask_in_vain();
   EXPECT_FALSE(owner->is_shared());
   join();
   EXPECT_TRUE(owner->is_shared());
@@ -323,15 +333,7 @@ TEST_F(Boxes, AnOwnerThatCouldNotStoreWritesBeforeABoxHasALease) {
   primary.program().signal(SIGSTOP);
   EXPECT_THROW(write(10).get(), StoreError);
   primary.program().signal(SIGCONT);
-  EXPECT_TRUE(eventually([&] {
-    try {
-      follower->follow();
-      EXPECT_EQ(follower->confirm(), std::nullopt);
-    } catch (const StoreError&) {
-      // It has not gone on yet.
-    }
-    return ask_owner("zcard simco:boxes") == "1\n";
-  }));
+  ask_in_vain();
   owner->verify();
   EXPECT_FALSE(owner->is_shared());
   owner->write({{entry(3, "three")}, {4, 2}, true});

@@ -463,7 +463,7 @@ TEST_P(PlannerModelRun, AgreesOverRandomRuns) {
     translated += run.translated_;
   }
   using Kind = RuleChange::Kind;
-  // Each seed has its part of what must have come to pass.
+  // So often in sixty seeds.
   const auto times = [](unsigned in_sixty_seeds) {
     return static_cast<int>(in_sixty_seeds * kSeeds / 60);
   };

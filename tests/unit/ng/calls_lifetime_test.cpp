@@ -145,6 +145,7 @@ TEST(NgCalls, RulesAreFoundAgainWithoutAList) {
 }
 
 TEST(NgCalls, OneHundredThousandRulesAreFoundAgainAndHoldNoNewCallUp) {
+  // Under a sanitizer a tenth: all of them would take longer than any other test.
   constexpr int kCalls = kSanitized ? 300 : 3'125;
   constexpr std::size_t kRules = 32;
   Calls calls(kFirewall);
