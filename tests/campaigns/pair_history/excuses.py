@@ -45,6 +45,10 @@ def last_mark(course, time):
     return max((mark for mark in course.marks if mark <= time), default=float("-inf")) - course.period
 
 
+def first_mark(course, time):
+    return min((mark for mark in course.marks if mark >= time), default=float("inf"))
+
+
 def touches(one, begin, end):
     return one[0] <= end and one[1] >= begin
 
@@ -64,7 +68,9 @@ def excuses_of(course):
         found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
     for begin, end, box in course.restarts:
         for fault in course.faults:
-            if fault[2] in ("redis", "disk") and fault[3] == box and touches(fault, begin, end):
+            # A store that works again takes a moment until it has what the box could not store.
+            unwritten = (fault[0], first_mark(course, fault[1]))
+            if fault[2] in ("redis", "disk") and fault[3] == box and touches(unwritten, begin, end):
                 found.append(Undoing(fault[0], begin, end, True, "store"))
     if not course.durable:
         for fault in course.faults:

@@ -51,6 +51,11 @@ class Windows(unittest.TestCase):
     def test_a_restart_excuses_nothing_while_the_store_works(self):
         self.assertEqual(excuses_of(course(restarts=[(5, 6, 1)], faults=[(1, 2, "redis", 1)])), [])
 
+    def test_until_the_store_has_what_it_missed(self):
+        one, = excuses_of(course(restarts=[(5, 6, 1)], faults=[(3, 4, "redis", 1)]))
+        self.assertEqual((one.since, one.begin, one.end, one.ends_only, one.reason), (3, 5, 6, True, "store"))
+        self.assertEqual(excuses_of(course(restarts=[(5, 6, 1)], faults=[(3, 4, "redis", 1)], marks=[4.5])), [])
+
     def test_a_clock_moves_ends(self):
         self.assertEqual(slack_of(course()).late, 2.0)
         self.assertEqual(slack_of(course(clock_step=20.0)).late, 22.0)
