@@ -156,9 +156,14 @@ std::optional<TransportAddress> Call::outside_of(const TransportAddress& interna
   return std::nullopt;
 }
 
+std::set<NeededRule> Call::needed() const {
+  std::set<NeededRule> result;
+  for (const auto& leg : legs) result.insert(leg.rules.begin(), leg.rules.end());
+  return result;
+}
+
 std::vector<PolicyRuleId> Call::release() {
-  std::set<NeededRule> needed;
-  for (const auto& leg : legs) needed.insert(leg.rules.begin(), leg.rules.end());
+  const auto wanted = needed();
   const auto is_awaited = [&](const InternalPorts& ports) {
     return std::ranges::any_of(offers, [&](const Offer& offer) {
       return !offer.answered && receives_at(offer.description, ports);
@@ -167,10 +172,10 @@ std::vector<PolicyRuleId> Call::release() {
   // Ports that an offer has told must be the same when its answer comes, on a NAT: if only rules of
   // ended legs hold them, one of these stays.
   std::set<InternalPorts> held;
-  for (const auto& rule : needed) held.insert(rule.internal);
+  for (const auto& rule : wanted) held.insert(rule.internal);
   for (const auto& [ports, made] : reservations) held.insert(ports);
   const auto stays = [&](const NeededRule& rule, const MadeRule& made) {
-    if (needed.contains(rule)) return true;
+    if (wanted.contains(rule)) return true;
     return is_awaited(rule.internal) && binds(rule, made) && held.insert(rule.internal).second;
   };
   std::vector<PolicyRuleId> released;

@@ -107,6 +107,8 @@ struct Call {
   std::vector<InternalPorts> bound() const;
   /// Returns the outside address of `internal`, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
+  /// Returns the rules that its legs need.
+  std::set<NeededRule> needed() const;
   /// Takes the rules and reservations that nothing needs any longer out of the call. The counts of
   /// rules stay in the tally.
   std::vector<PolicyRuleId> release();

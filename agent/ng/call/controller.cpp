@@ -28,16 +28,10 @@ bool is_ok(const json& reply) {
   return result != reply.end() && *result == "ok";
 }
 
-bool needs(const Call& call, const NeededRule& rule) {
-  return std::ranges::any_of(call.legs, [&](const Leg& leg) {
-    return std::ranges::find(leg.rules, rule) != leg.rules.end();
-  });
-}
-
 }  // namespace
 
 CallController::CallController(CallHost& host, CallOptions options)
-    : host_(host), rules_(host), counters_(host), upstream_(host) {
+    : host_(host), calls_(host), rules_(host), counters_(host), upstream_(host) {
   set(std::move(options));
 }
 
@@ -48,12 +42,11 @@ void CallController::set(CallOptions options) {
 }
 
 void CallController::restore(Call call, Instant now) {
-  const auto id = call.id;
-  auto& state = calls_[id];
-  state.call = std::move(call);
+  auto& state = calls_.restore(std::move(call));
+  const auto& id = state.call.id;
   for (const auto& [rule, made] : state.call.rules) rules_.restore(id, rule, made, now);
   for (const auto& [ports, made] : state.call.reservations) rules_.restore(id, ports, made, now);
-  schedule(state);
+  calls_.schedule(state);
 }
 
 // --- Requests ------------------------------------------------------------------------------------
@@ -77,7 +70,7 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
     return reply(asked, error_reply("Too many requests for this call"));
   }
   state->waiting.push_back(std::move(asked));
-  run(call.id);
+  run(*state);
   maintain_rules(now.instant);
 }
 
@@ -85,7 +78,7 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
 bool CallController::answer_at_once(PendingRequest& asked) {
   const auto command = asked.request.command;
   if (options_.upstream) {
-    const bool known = calls_.contains(asked.request.call_id);
+    const bool known = calls_.find(asked.request.call_id) != nullptr;
     const bool concerns_us = command == Command::kOffer || command == Command::kAnswer ||
                              (command == Command::kDelete && known);
     if (!concerns_us) upstream_.leave(asked);
@@ -94,15 +87,11 @@ bool CallController::answer_at_once(PendingRequest& asked) {
   if (command == Command::kPing) {
     reply(asked, {{"result", "pong"}});
   } else if (command == Command::kList) {
-    auto left = asked.request.limit == 0 ? kListLimitDefault : asked.request.limit;
-    json calls = json::array();
-    for (auto at = calls_.begin(); at != calls_.end() && left > 0; ++at, --left) {
-      calls.push_back(at->first);
-    }
-    reply(asked, {{"result", "ok"}, {"calls", std::move(calls)}});
+    const auto limit = asked.request.limit == 0 ? kListLimitDefault : asked.request.limit;
+    reply(asked, {{"result", "ok"}, {"calls", calls_.ids(limit)}});
   } else if (command == Command::kStatistics) {  // those of rtpengine's figures that there are here
-    const json current = {{"sessionsown", calls_.size()}, {"sessionstotal", calls_.size()}};
-    const json total = {{"managedsessions", calls_begun_}};
+    const json current = {{"sessionsown", call_count()}, {"sessionstotal", call_count()}};
+    const json total = {{"managedsessions", calls_.begun()}};
     reply(asked, {{"result", "ok"},
                   {"statistics", {{"currentstatistics", current}, {"totalstatistics", total}}}});
   } else {
@@ -111,37 +100,24 @@ bool CallController::answer_at_once(PendingRequest& asked) {
   return true;
 }
 
-CallController::CallState* CallController::find(const std::string& call_id) {
-  const auto found = calls_.find(call_id);
-  return found == calls_.end() ? nullptr : &found->second;
-}
-
 /// Returns the call, which an offer makes, or replies and returns null.
-CallController::CallState* CallController::call_for(PendingRequest& asked) {
+CallState* CallController::call_for(PendingRequest& asked) {
   const auto& request = asked.request;
-  if (auto* known = find(request.call_id)) return known;
+  if (auto* known = calls_.find(request.call_id)) return known;
   if (request.command == Command::kDelete) {
     reply(asked, nothing_to_delete(request));
   } else if (request.command != Command::kOffer) {
     reply(asked, error_reply("Unknown call-id"));
-  } else if (calls_.size() >= options_.calls_max) {
+  } else if (call_count() >= options_.calls_max) {
     reply(asked, error_reply("Parallel session limit reached"));
   } else {
-    auto& state = calls_[request.call_id];
-    ++calls_begun_;
-    state.call.id = request.call_id;
-    state.call.created = asked.since.wall;
-    state.call.ends_at = asked.since.instant + options_.duration_max;
-    return &state;
+    return &calls_.begin(request.call_id, asked.since, options_.duration_max);
   }
   return nullptr;
 }
 
 /// Starts waiting requests in order, and ends the call if nothing is left of it.
-void CallController::run(const std::string& call_id) {
-  const auto found = calls_.find(call_id);
-  if (found == calls_.end()) return;
-  auto& state = found->second;
+void CallController::run(CallState& state) {
   while (!state.operation && !state.waiting.empty()) {
     auto asked = std::move(state.waiting.front());
     state.waiting.pop_front();
@@ -149,15 +125,10 @@ void CallController::run(const std::string& call_id) {
   }
   if (!state.operation) {
     release_rules(state);
-    if (state.call.over()) {
-      host_.on_ended(state.call.id);
-      if (state.due) due_.erase({*state.due, state.call.id});
-      calls_.erase(found);
-      return;
-    }
+    if (state.call.over()) return calls_.end(state);
   }
-  tell_changed(state);
-  schedule(state);
+  calls_.tell_changed(state);
+  calls_.schedule(state);
 }
 
 void CallController::start(CallState& state, PendingRequest asked) {
@@ -191,7 +162,7 @@ void CallController::end(CallState& state, PendingRequest& asked) {
       // The media proxy must not hear of it: it would end the whole call.
       log(state, LogLevel::kInfo, "re-offer withdrawn");
       state.changed = true;
-      tell_changed(state);
+      calls_.tell_changed(state);
       return reply(asked, text);
     case Call::Ended::kBranch: log(state, LogLevel::kInfo, "branch ended"); break;
     case Call::Ended::kCall: log(state, LogLevel::kInfo, "ended"); break;
@@ -202,7 +173,7 @@ void CallController::end(CallState& state, PendingRequest& asked) {
     host_.on_ended(call.id);
     state.changed = false;
   }
-  tell_changed(state);
+  calls_.tell_changed(state);
   options_.upstream ? upstream_.leave(asked) : reply(asked, text);
 }
 
@@ -216,10 +187,6 @@ json CallController::summary(const CallState& state) const {
     result["warning"] = "Counters cannot be read: totals are out of date";
   }
   return result;
-}
-
-void CallController::tell_changed(CallState& state) {
-  if (std::exchange(state.changed, false)) host_.on_changed(state.call);
 }
 
 void CallController::reply(PendingRequest& asked, const json& text) {
@@ -257,7 +224,7 @@ void CallController::start_exchange(CallState& state, PendingRequest asked) {
 void CallController::on_upstream_reply(std::uint64_t id, const json& text, Instant now) {
   const auto call_id = upstream_.on_reply(id, text);
   if (!call_id) return;
-  auto& state = calls_.at(*call_id);
+  auto& state = *calls_.find(*call_id);
   auto& operation = *state.operation;
   --operation.pending;
   const auto body = text.find("sdp");
@@ -273,7 +240,7 @@ void CallController::on_upstream_reply(std::uint64_t id, const json& text, Insta
     operation.passed = std::make_shared<json>(text);
   }
   go_on(state);
-  run(*call_id);
+  run(state);
   maintain_rules(now);
 }
 
@@ -310,7 +277,7 @@ void CallController::finish(CallState& state, Operation operation) {
   }
   log(state, LogLevel::kInfo, conclude(state.call, std::move(exchange), asked));
   state.changed = true;
-  tell_changed(state);
+  calls_.tell_changed(state);
   if (passed) return reply(asked, *passed);
   reply(asked, {{"result", "ok"}, {"sdp", translated(state.call, asked.request, rules_.is_nat())}});
 }
@@ -321,7 +288,7 @@ void CallController::on_session(const Capabilities& capabilities, Instant now) {
   rules_.on_session(capabilities);
   to_restore_.clear();
   if (!capabilities.nat) {
-    for (const auto& [id, state] : calls_) want_again(state);
+    for (const auto& [id, state] : calls_.all()) want_again(state);
   }
   if (rules_.count() != 0) counters_.watch_for_silence(now);
   maintain_rules(now);
@@ -329,13 +296,9 @@ void CallController::on_session(const Capabilities& capabilities, Instant now) {
 
 /// The legs of the call need these rules, and it does not have them, whenever they were lost.
 void CallController::want_again(const CallState& state) {
-  std::set<NeededRule> missing;
-  for (const auto& leg : state.call.legs) {
-    for (const auto& rule : leg.rules) {
-      if (!state.call.rules.contains(rule)) missing.insert(rule);
-    }
+  for (const auto& rule : state.call.needed()) {
+    if (!state.call.rules.contains(rule)) to_restore_.emplace_back(state.call.id, rule);
   }
-  for (const auto& rule : missing) to_restore_.emplace_back(state.call.id, rule);
 }
 
 void CallController::enable(CallState& state, const NeededRule& rule) {
@@ -355,7 +318,7 @@ void CallController::on_result(std::uint64_t id, const SimcoResult& result, Inst
 
 void CallController::on_asked(const RuleResult& result, Instant now) {
   const auto& request = result.request;
-  auto* const call = find(request.call_id);
+  auto* const call = calls_.find(request.call_id);
   if (call == nullptr) {  // ended since
     if (result.made) rules_.end(result.made->pid);
     return;
@@ -366,7 +329,7 @@ void CallController::on_asked(const RuleResult& result, Instant now) {
     if (!result.made && !result.session_lost) {
       log(state, LogLevel::kWarning, "a rule was lost: " + result.text);
     }
-    return run(request.call_id);
+    return run(state);
   }
   auto& operation = *state.operation;
   --operation.pending;
@@ -375,7 +338,7 @@ void CallController::on_asked(const RuleResult& result, Instant now) {
   }
   if (!result.made && !operation.failure) operation.failure = Failure{result.code, result.text};
   go_on(state);
-  run(request.call_id);
+  run(state);
 }
 
 void CallController::add_rule(CallState& state, const RuleRequest& request, const MadeRule& made,
@@ -422,7 +385,7 @@ void CallController::end_rules(Call* call, const std::vector<PolicyRuleId>& pids
 
 void CallController::on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant now) {
   const auto call_id = rules_.on_rule_event(pid, lifetime, now);
-  if (auto* state = call_id ? find(*call_id) : nullptr) {
+  if (auto* state = call_id ? calls_.find(*call_id) : nullptr) {
     log(*state, LogLevel::kWarning, fmt::format("rule {} was ended by the middlebox", pid.value));
     forget(*state, pid);
   }
@@ -432,8 +395,8 @@ void CallController::on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant 
 std::optional<NeededRule> CallController::forget(CallState& state, PolicyRuleId pid) {
   auto rule = state.call.forget(pid);
   state.changed = true;
-  tell_changed(state);
-  schedule(state);
+  calls_.tell_changed(state);
+  calls_.schedule(state);
   return rule;
 }
 
@@ -441,7 +404,7 @@ void CallController::maintain_rules(Instant now) {
   rules_.send_due(now);
   while (const auto lost = rules_.take_lost()) {
     // A rule whose packets are still being asked for may outlive its call.
-    auto* const state = find(lost->call_id);
+    auto* const state = calls_.find(lost->call_id);
     if (state == nullptr) continue;
     log(*state, LogLevel::kWarning, fmt::format("rule {} was lost", lost->pid.value));
     const auto rule = forget(*state, lost->pid);
@@ -452,10 +415,10 @@ void CallController::maintain_rules(Instant now) {
   while (rules_.may_restore() && !to_restore_.empty()) {
     const auto [call_id, rule] = std::move(to_restore_.front());
     to_restore_.pop_front();
-    const auto* const state = find(call_id);
+    const auto* const state = calls_.find(call_id);
     if (state == nullptr) continue;
     const auto& call = state->call;
-    if (needs(call, rule) && !call.rules.contains(rule)) rules_.enable(call, rule, true);
+    if (call.needed().contains(rule) && !call.rules.contains(rule)) rules_.enable(call, rule, true);
   }
 }
 
@@ -468,10 +431,10 @@ void CallController::on_counted(std::uint64_t id, const Counted& counted, Instan
     if (counted) end_silent_calls(*counted, now);
     return maintain_rules(now);
   }
-  auto* const state = find(question->call_id);
+  auto* const state = calls_.find(question->call_id);
   if (state != nullptr && counted) {
     state->changed |= state->call.tally.note(*counted, now);
-    tell_changed(*state);
+    calls_.tell_changed(*state);
   }
   if (question->purpose == Purpose::kQuery) {
     reply(question->query, state == nullptr ? error_reply("Unknown call-id") : summary(*state));
@@ -485,7 +448,7 @@ void CallController::on_counted(std::uint64_t id, const Counted& counted, Instan
       --state->operation->pending;
       go_on(*state);
     }
-    run(question->call_id);
+    run(*state);
   }
   maintain_rules(now);
 }
@@ -494,30 +457,29 @@ void CallController::on_counted(std::uint64_t id, const Counted& counted, Instan
 void CallController::read_all_counters(Instant now) {
   if (!counters_.reading_is_due(now)) return;
   std::vector<PolicyRuleId> all;
-  for (const auto& [id, state] : calls_) {
+  for (const auto& [id, state] : calls_.all()) {
     for (const auto& [rule, made] : state.call.rules) all.push_back(made.pid);
   }
   counters_.read_all(all);
 }
 
 void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instant now) {
-  std::vector<std::string> silent;
-  for (auto& [id, state] : calls_) {
+  std::vector<CallState*> silent;
+  for (auto& [id, state] : calls_.all()) {
     state.changed |= state.call.tally.note(traffic, now);
-    tell_changed(state);
-    if (!state.operation && counters_.is_silent(state.call, traffic, now)) silent.push_back(id);
+    calls_.tell_changed(state);
+    if (!state.operation && counters_.is_silent(state.call, traffic, now)) silent.push_back(&state);
   }
-  for (const auto& id : silent) {
-    counters_.end_silent(calls_.at(id).call, now);
-    run(id);
+  for (auto* const state : silent) {
+    counters_.end_silent(state->call, now);
+    run(*state);
   }
 }
 
 // --- Time ----------------------------------------------------------------------------------------
 
 std::optional<Instant> CallController::next_deadline() const {
-  std::optional<Instant> result;
-  if (!due_.empty()) result = due_.begin()->first;
+  auto result = calls_.next_due();
   for (const auto& part :
        {rules_.next_deadline(), counters_.next_deadline(), upstream_.next_deadline()}) {
     if (part) result = std::min(result.value_or(*part), *part);
@@ -527,10 +489,9 @@ std::optional<Instant> CallController::next_deadline() const {
 
 void CallController::on_deadline(Instant now) {
   upstream_.on_deadline(now);
-  while (!due_.empty() && due_.begin()->first <= now) {
-    const auto call_id = due_.begin()->second;
-    expire(calls_.at(call_id), now);
-    run(call_id);
+  while (auto* const state = calls_.first_due(now)) {
+    expire(*state, now);
+    run(*state);
   }
   read_all_counters(now);
   maintain_rules(now);
@@ -576,27 +537,6 @@ void CallController::drop_overdue(CallState& state, Instant now) {
   std::erase_if(state.waiting, [](const PendingRequest& asked) {
     return asked.replied && asked.request.command != Command::kDelete;
   });
-}
-
-Instant CallController::CallState::next_due() const {
-  auto result = operation ? Instant::max() : call.ends_at;
-  const auto by = [&](Instant at) { result = std::min(result, at); };
-  for (const auto& offer : call.offers) {
-    if (!operation && !offer.answered) by(offer.made_at + kOfferPatience);
-  }
-  if (operation && !operation->asked.replied) by(operation->asked.since.instant + kReplyPatience);
-  for (const auto& asked : waiting) {
-    if (!asked.replied) by(asked.since.instant + kReplyPatience);
-  }
-  return result;
-}
-
-void CallController::schedule(CallState& state) {
-  const auto due = state.next_due();
-  if (state.due == due) return;
-  if (state.due) due_.erase({*state.due, state.call.id});
-  state.due = due;
-  due_.emplace(due, state.call.id);
 }
 
 }  // namespace simco::ng

@@ -9,11 +9,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +18,7 @@
 #include "agent/ng/call/call.hpp"
 #include "agent/ng/call/call_host.hpp"
 #include "agent/ng/call/call_rules.hpp"
+#include "agent/ng/call/calls.hpp"
 #include "agent/ng/call/counters.hpp"
 #include "agent/ng/call/exchange.hpp"
 #include "agent/ng/call/upstream.hpp"
@@ -59,44 +57,19 @@ class CallController {
   std::optional<Instant> next_deadline() const;
   void on_deadline(Instant now);
 
-  std::size_t call_count() const { return calls_.size(); }
+  std::size_t call_count() const { return calls_.all().size(); }
   std::size_t rule_count() const { return rules_.count(); }
 
  private:
-  struct Failure {
-    std::optional<NegativeReplyCode> code;  ///< of a negative reply
-    std::string text;
-  };
-  /// An offer, an answer or a delete that waits for others.
-  struct Operation {
-    PendingRequest asked;
-    Exchange exchange;                             ///< not of a delete
-    std::shared_ptr<const nlohmann::json> passed;  ///< reply of the media proxy
-    std::size_t pending = 0;                       ///< transactions and questions
-    std::optional<Failure> failure;
-  };
-  struct CallState {
-    Call call;
-    std::optional<Operation> operation;
-    std::deque<PendingRequest> waiting;  ///< at most kWaitingMax
-    std::optional<Instant> due;          ///< as in due_
-    bool changed = false;                ///< since CallHost::on_changed()
-
-    Instant next_due() const;
-  };
-
   // Requests
   bool answer_at_once(PendingRequest& asked);
-  /// Returns the call, or null if it is over.
-  CallState* find(const std::string& call_id);
   CallState* call_for(PendingRequest& asked);
-  void run(const std::string& call_id);
+  void run(CallState& state);
   void start(CallState& state, PendingRequest asked);
   void start_delete(CallState& state, PendingRequest asked);
   void end(CallState& state, PendingRequest& asked);
   void query(CallState& state, PendingRequest asked);
   nlohmann::json summary(const CallState& state) const;
-  void tell_changed(CallState& state);
   void reply(PendingRequest& asked, const nlohmann::json& reply);
   void log(const CallState& state, LogLevel level, const std::string& text);
 
@@ -126,18 +99,15 @@ class CallController {
   // Time
   void expire(CallState& state, Instant now);
   void drop_overdue(CallState& state, Instant now);
-  void schedule(CallState& state);
 
   CallHost& host_;
   CallOptions options_;
+  Calls calls_;
   CallRules rules_;
   Counters counters_;
   UpstreamRequests upstream_;
-  std::map<std::string, CallState> calls_;
-  std::uint64_t calls_begun_ = 0;
   /// Rules that legs need and the middlebox has lost, with their call-ids.
   std::deque<std::pair<std::string, NeededRule>> to_restore_;
-  std::set<std::pair<Instant, std::string>> due_;
 };
 
 }  // namespace simco::ng
