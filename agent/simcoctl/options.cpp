@@ -59,20 +59,12 @@ Fault set_tuples(const Arguments& arguments, AddressTuple& internal, AddressTupl
   return std::nullopt;
 }
 
-bool has_wildcard(const AddressTuple& internal, const AddressTuple& external) {
-  const auto is_wild = [](const AddressTuple& tuple) {
-    return prefix_of(tuple).length < address_bits(tuple.ip_version) ||
-           (protocol_has_ports(tuple.protocol) && tuple.port == 0);
-  };
-  return is_wild(internal) || is_wild(external);
-}
-
 Direction direction_of(const Arguments& arguments, const AddressTuple& internal,
                        const AddressTuple& external) {
   if (arguments.direction == "in") return Direction::kInbound;
   if (arguments.direction == "out") return Direction::kOutbound;
   if (arguments.direction == "both") return Direction::kBidirectional;
-  return has_wildcard(internal, external) ? Direction::kInbound : Direction::kBidirectional;
+  return usual_direction(internal, external);
 }
 
 /// What the middlebox would refuse as inconsistent (0x034B), in words.

@@ -43,7 +43,7 @@ Following::Following(policy::PolicyEngine& engine, CommitPipeline& pipeline, con
 
 bool Following::advance() {
   if (!pipeline_.idle()) return false;
-  if (done()) {
+  if (all_begun()) {
     if (!retry_at_ || clock_.now() < *retry_at_) return false;
     retry_at_.reset();
     for (auto& [pid, octets] : std::exchange(refused_, {})) {
@@ -59,8 +59,8 @@ bool Following::advance() {
 }
 
 bool Following::report(bool enforces) {
-  if (!done() || !pipeline_.idle()) return false;
-  if (done_) std::exchange(done_, nullptr)(enforces && unlike_.empty());
+  if (!all_begun() || !pipeline_.idle()) return false;
+  if (on_done_) std::exchange(on_done_, nullptr)(enforces && unlike_.empty());
   return true;
 }
 

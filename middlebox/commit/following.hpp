@@ -35,7 +35,7 @@ class Following {
   void take(store::Changes changes, Done done) {
     batches_.push_back(std::move(changes.batch));
     owned_ = changes.owned;
-    done_ = std::move(done);
+    on_done_ = std::move(done);
   }
   /// Calls that `done` if it is due. `enforces`: whether the backend does. Returns false while
   /// there is something to carry out.
@@ -45,7 +45,7 @@ class Following {
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
   bool advance();
   /// True if all that was taken has been begun, or refused.
-  bool done() const { return batches_.empty() && waiting_.empty(); }
+  bool all_begun() const { return batches_.empty() && waiting_.empty(); }
   /// Returns when advance() has something to do that was refused before.
   std::optional<Instant> deadline() const { return retry_at_; }
   /// A change was carried out, or could not be.
@@ -83,7 +83,7 @@ class Following {
   std::optional<Instant> retry_at_;
   std::set<PolicyRuleId> ended_;
   std::vector<std::string> losses_;
-  Done done_;
+  Done on_done_;
   bool planned_ = false;
   bool owned_ = false;
 };

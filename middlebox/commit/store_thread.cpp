@@ -159,11 +159,9 @@ void StoreThread::verify() {
   try {
     store_.verify();
   } catch (const store::StoreTaken& taken) {
-    tell([this, why = store::StoreFailure{.what = taken.what(), .taken = true}] {
-      observer_->on_lost(why);
-    });
+    tell([this, why = std::string(taken.what())] { observer_->on_seen_taken(why); });
   } catch (const store::StoreLost&) {
-    tell([this] { observer_->on_damaged(); });
+    tell([this] { observer_->on_seen_lost(); });
   } catch (const std::exception&) {
     // The next write will tell.
   }

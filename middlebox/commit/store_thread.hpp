@@ -60,12 +60,12 @@ class StoreThread final : public Journal::Writer {
     virtual void on_lease(Instant until) = 0;
     /// Following begins to fail, which is tried again; nullopt: it works again.
     virtual void on_following(const std::optional<std::string>& failure) = 0;
-    /// The store has lost data, as the next write will find.
-    virtual void on_damaged() = 0;
+    /// The store was seen to have lost data, as the next write will find.
+    virtual void on_seen_lost() = 0;
     /// A line for the log.
     virtual void on_warning(const std::string& what) = 0;
-    /// Another middlebox has claimed the store, or it has become a copy.
-    virtual void on_lost(const store::StoreFailure& why) = 0;
+    /// Another middlebox was seen to have claimed the store, or the store to be a copy.
+    virtual void on_seen_taken(const std::string& why) = 0;
 
    protected:
     ~Observer() = default;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "middlebox/config/file_parts.hpp"
+#include "middlebox/config/listeners_file.hpp"
 #include "middlebox/policy/limits.hpp"
 #include "middlebox/store/store.hpp"
 #include "simco/net/endpoint.hpp"

@@ -6,8 +6,9 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "middlebox/config/agents_file.hpp"
 #include "middlebox/config/arguments.hpp"
-#include "middlebox/config/file_parts.hpp"
+#include "middlebox/config/listeners_file.hpp"
 #include "middlebox/store/store.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/net/transport_type.hpp"

@@ -6,16 +6,6 @@ namespace {
 
 bool is_full(const AddressTuple& tuple) { return tuple.form == AddressForm::kFullAddress; }
 
-bool wildcards_address(const AddressTuple& tuple) {
-  return !is_full(tuple) || tuple.prefix_length < address_bits(tuple.ip_version);
-}
-
-// 8.3.1: a wildcarded protocol wildcards the ports too, but that counts as protocol wildcarding.
-// Where the protocol has no ports, there are none to wildcard.
-bool wildcards_ports(const AddressTuple& tuple) {
-  return protocol_has_ports(tuple.protocol) && (!is_full(tuple) || tuple.port == 0);
-}
-
 bool supports_version(std::uint8_t versions, IpVersion version) {
   return (versions & static_cast<std::uint8_t>(version)) != 0;
 }
@@ -68,11 +58,10 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
     if (const auto code = check_port_range(*tuple)) return code;
   }
   if (port_ranges_differ(internal, external)) return kInconsistentRequest;
-  const bool any_port = wildcards_ports(internal) || wildcards_ports(external);
-  const bool any_address = wildcards_address(internal) || wildcards_address(external);
-  if (direction == Direction::kBidirectional && (any_port || any_address)) {
+  if (direction == Direction::kBidirectional && has_wildcard(internal, external)) {
     return kInconsistentRequest;
   }
+  const bool any_port = wildcards_ports(internal) || wildcards_ports(external);
   const bool refused = (wildcards_address(internal) && !capabilities.internal_wildcards) ||
                        (wildcards_address(external) && !capabilities.external_wildcards) ||
                        (any_port && !capabilities.port_wildcards) ||

@@ -159,23 +159,32 @@ NatTable::Shared* NatTable::find_fitting(Sharing& sharing, const Need& need,
   return found == sharing.end() ? nullptr : &*found;
 }
 
-NatTable::Shared& NatTable::find(Side& side, const Need& need, const Binding& binding) {
+template <class AnySide>
+auto NatTable::look_up(AnySide& side, const Need& need, const Binding& binding)
+    -> decltype(&side.shared.begin()->second.front()) {
   const auto sharing = side.shared.find(need.endpoint);
-  SIMCO_ASSERT(sharing != side.shared.end());
+  if (sharing == side.shared.end()) return nullptr;
   const auto found = std::ranges::find_if(sharing->second, [&](const Shared& one) {
     return one.binding.address == binding.address && one.binding.port == binding.port;
   });
-  SIMCO_ASSERT(found != sharing->second.end());
+  return found == sharing->second.end() ? nullptr : &*found;
+}
+
+NatTable::Shared& NatTable::find(Side& side, const Need& need, const Binding& binding) {
+  Shared* const found = look_up(side, need, binding);
+  SIMCO_ASSERT(found != nullptr);
   return *found;
 }
 
+void NatTable::forget(Side& side, const Need& need, const Shared& shared) {
+  Sharing& sharing = side.shared.find(need.endpoint)->second;
+  sharing.erase(sharing.begin() + (&shared - sharing.data()));
+  if (sharing.empty()) side.shared.erase(need.endpoint);
+}
+
 std::uint64_t NatTable::age_of(const Side& side, const Need& need, const Binding& binding) {
-  const auto sharing = side.shared.find(need.endpoint);
-  if (sharing == side.shared.end()) return 0;
-  const auto found = std::ranges::find_if(sharing->second, [&](const Shared& one) {
-    return one.binding.address == binding.address && one.binding.port == binding.port;
-  });
-  return found == sharing->second.end() ? 0 : found->age;
+  const Shared* const found = look_up(side, need, binding);
+  return found == nullptr ? 0 : found->age;
 }
 
 rule::BindingAges NatTable::ages(RuleSlot slot, const Rule& rule) const {
@@ -210,9 +219,7 @@ void NatTable::unbind(Side& side, const Need& need, const Binding& binding) {
   if (--shared.rules != 0) return;
   side.pools.of(need.endpoint.address.version)
       .give_back(shared.binding, need.endpoint.protocol, need.request.host);
-  Sharing& sharing = side.shared.find(need.endpoint)->second;
-  sharing.erase(sharing.begin() + (&shared - sharing.data()));
-  if (sharing.empty()) side.shared.erase(need.endpoint);
+  forget(side, need, shared);
 }
 
 bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
@@ -334,10 +341,7 @@ void NatTable::adopt(RuleSlot slot, const Rule& rule) {
 
 void NatTable::abandon(RuleSlot slot, const Rule& rule) {
   for_each_side(slot, rule, [](Side& side, const Need& need, const Binding& binding) {
-    Shared& shared = find(side, need, binding);
-    Sharing& sharing = side.shared.find(need.endpoint)->second;
-    sharing.erase(sharing.begin() + (&shared - sharing.data()));
-    if (sharing.empty()) side.shared.erase(need.endpoint);
+    forget(side, need, find(side, need, binding));
   });
 }
 

@@ -13,6 +13,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <optional>
 #include <vector>
 
@@ -144,7 +145,12 @@ class NatTable {
   static Need inside_need(const Rule& rule);
   /// Returns the first binding of the endpoint that fits and may be shared, or nullptr.
   static Shared* find_fitting(Sharing& sharing, const Need& need, const AddressPool& pool);
+  /// Returns the endpoint's share of this binding, or null; find(): which has one.
+  template <class AnySide>
+  static auto look_up(AnySide& side, const Need& need, const Binding& binding)
+      -> decltype(&side.shared.begin()->second.front());
   static Shared& find(Side& side, const Need& need, const Binding& binding);
+  static void forget(Side& side, const Need& need, const Shared& shared);
   static std::uint64_t age_of(const Side& side, const Need& need, const Binding& binding);
   std::expected<Binding, NegativeReplyCode> bind(Side& side, const Need& need);
   static void unbind(Side& side, const Need& need, const Binding& binding);

@@ -3,6 +3,7 @@
 #include "middlebox/policy/planned_change.hpp"
 
 #include <algorithm>
+#include <expected>
 #include <variant>
 #include <vector>
 
@@ -154,53 +155,60 @@ class RequestPlanner {
   }
 
   Lifetime grant(const RequestContext& context, Lifetime requested) const {
-    const AgentPolicy* policy = book_.agents[context.agent].policy;
-    const std::uint32_t now_allowed =
-        policy == nullptr ? book_.capabilities.lifetime_max_s
-                          : std::min(book_.capabilities.lifetime_max_s, policy->lifetime_max_s);
-    return {std::min({requested.seconds, now_allowed, context.lifetime_max_s})};
+    const AgentPolicy& policy = *book_.agents[context.agent].policy;
+    return {std::min({requested.seconds, book_.capabilities.lifetime_max_s, policy.lifetime_max_s,
+                      context.lifetime_max_s})};
   }
 
   // --- PRR (8.2) ---------------------------------------------------------------------------------
 
   // 8.2.1: each side has the requested version, and without protocol translation both are equal. An
   // open version is IPv4 if the middlebox has it.
-  Code choose_version(const PrrParameterSet& wanted, IpVersion& version) const {
+  std::expected<IpVersion, NegativeReplyCode> choose_version(const PrrParameterSet& wanted) const {
     const auto inside = wanted.inside_version;
     const auto outside = wanted.outside_version;
     const auto any = RequestedIpVersion::kAny;
-    if (inside != any && outside != any && inside != outside) return kIpVersionMismatch;
+    if (inside != any && outside != any && inside != outside) {
+      return std::unexpected(kIpVersionMismatch);
+    }
     const auto versions = static_cast<std::uint8_t>(book_.capabilities.internal_versions &
                                                     book_.capabilities.external_versions);
     const auto asked = outside != any ? outside : inside;
-    if (asked == any) {
-      version = has_version(versions, IpVersion::kIpv4) ? IpVersion::kIpv4 : IpVersion::kIpv6;
-    } else {
-      version = asked == RequestedIpVersion::kIpv4 ? IpVersion::kIpv4 : IpVersion::kIpv6;
-    }
-    return has_version(versions, version) ? std::nullopt : Code(kIpVersionMismatch);
+    const bool ipv4 =
+        asked == any ? has_version(versions, IpVersion::kIpv4) : asked == RequestedIpVersion::kIpv4;
+    const auto version = ipv4 ? IpVersion::kIpv4 : IpVersion::kIpv6;
+    if (!has_version(versions, version)) return std::unexpected(kIpVersionMismatch);
+    return version;
   }
 
-  Code check_reserve(const RequestContext& context, const PrrRequest& request) const {
+  /// Returns the IP version of the reservation.
+  std::expected<IpVersion, NegativeReplyCode> check_reserve(const RequestContext& context,
+                                                            const PrrRequest& request) const {
+    using std::unexpected;
     const auto& wanted = request.parameters;
-    if (const auto code = check_group(context, request.group)) return code;
+    if (const auto code = check_group(context, request.group)) return unexpected(*code);
     const AgentPolicy& policy = *book_.agents[context.agent].policy;
-    if (!policy.allows_protocol(wanted.protocol)) return kAgentNotAuthorized;
+    if (!policy.allows_protocol(wanted.protocol)) return unexpected(kAgentNotAuthorized);
     const bool any_protocol = wanted.protocol == kProtocolAny;
-    IpVersion version{};
-    if (const auto code = choose_version(wanted, version)) return code;
-    if (any_protocol && !policy.protocol_wildcards) return kWildcardingNotSupported;
-    if (!any_protocol && !book_.translated[wanted.protocol]) return kProtocolNotSupported;
-    if (!any_protocol && wanted.port_range == 0) return kIllegalPortRange;
+    const auto version = choose_version(wanted);
+    if (!version) return version;
+    if (any_protocol) {
+      if (!policy.protocol_wildcards) return unexpected(kWildcardingNotSupported);
+    } else {
+      if (!book_.translated[wanted.protocol]) return unexpected(kProtocolNotSupported);
+      if (wanted.port_range == 0) return unexpected(kIllegalPortRange);
+    }
     // 8.2.1: refuses reservations that no PEA could use.
-    if (book_.disable_rules.blocks_everything(version, wanted.protocol))
-      return kAddressSpaceNotAvailable;
-    return std::nullopt;
+    if (book_.disable_rules.blocks_everything(*version, wanted.protocol)) {
+      return unexpected(kAddressSpaceNotAvailable);
+    }
+    return version;
   }
 
   Verdict reserve(const RequestContext& context, const PrrRequest& request, Instant now,
                   Plan& plan) {
-    if (const auto code = check_reserve(context, request)) return refuse(context, plan, *code);
+    const auto version = check_reserve(context, request);
+    if (!version) return refuse(context, plan, version.error());
     const Lifetime lifetime = grant(context, request.lifetime);
     if (lifetime == Lifetime{0}) return refuse(context, plan, kConfigurationFailed);
     // 8.2.3, after all that 8.2.1 has.
@@ -211,16 +219,14 @@ class RequestPlanner {
     }
     if (!book_.quotas.allow_rule(context.agent)) return refuse(context, plan, kNoResources);
     const auto& wanted = request.parameters;
-    IpVersion version{};
-    choose_version(wanted, version);
     const RuleSlot slot = book_.create(context, RuleKind::kReserve, request.group);
     Rule& rule = book_.rules[slot];
-    rule.internal = rule.external = any_address(version, wanted.protocol);
+    rule.internal = rule.external = any_address(*version, wanted.protocol);
     rule.any_version = !book_.nat.translates() &&
                        wanted.inside_version == RequestedIpVersion::kAny &&
                        wanted.outside_version == RequestedIpVersion::kAny;
     if (book_.nat.translates()) {
-      const NatTable::Reservation reservation{version, wanted.protocol, wanted.port_range,
+      const NatTable::Reservation reservation{*version, wanted.protocol, wanted.port_range,
                                               wanted_parity(wanted.parity)};
       if (const auto code = book_.nat.take(slot, reservation)) {
         book_.destroy(slot);

@@ -71,12 +71,12 @@ void Server::on_following(const std::optional<std::string>& failure) {
 
 void Server::on_warning(const std::string& what) { log::warn("{}", what); }
 
-void Server::on_lost(const store::StoreFailure& why) {
-  log::error("{}", why.what);
+void Server::on_seen_taken(const std::string& why) {
+  log::error("{}", why);
   on_store_taken();
 }
 
-void Server::on_taken_over() {
+void Server::on_became_owner() {
   log::info("{} is ours now: {} rules", store_->place(), core_.rule_count());
   asio::post(io_, [this] {
     listeners_.listen_when_possible([this] {

@@ -86,17 +86,17 @@ class Server final : private Listeners::Host,
   ChallengeOctets make_challenge() override { return random_challenge(); }
   void log(Core::LogLevel level, const std::string& line) override;
 
-  void on_taken_over() override;
+  void on_became_owner() override;
 
   // StoreThread::Observer
   void on_changed(store::Changes changes, Following::Done done) override {
     core_.follow(std::move(changes), std::move(done));
   }
   void on_lease(Instant until) override { core_.lease(until); }
-  void on_damaged() override { journal_->write_soon(); }
+  void on_seen_lost() override { journal_->write_soon(); }
   void on_warning(const std::string& what) override;
   void on_following(const std::optional<std::string>& failure) override;
-  void on_lost(const store::StoreFailure& why) override;
+  void on_seen_taken(const std::string& why) override;
 
   // Journal::Monitor
   void on_store_failing(const std::string& why) override;

@@ -72,6 +72,30 @@ constexpr bool protocol_has_ports(std::uint8_t protocol) {
   }
 }
 
+/// True if the tuple means several addresses (8.3.1).
+inline bool wildcards_address(const AddressTuple& tuple) {
+  return tuple.form != AddressForm::kFullAddress ||
+         tuple.prefix_length < address_bits(tuple.ip_version);
+}
+
+/// True if it means all ports. A wildcarded protocol wildcards the ports too, but that counts as
+/// protocol wildcarding (8.3.1). Where the protocol has no ports, there are none to wildcard.
+constexpr bool wildcards_ports(const AddressTuple& tuple) {
+  return protocol_has_ports(tuple.protocol) &&
+         (tuple.form != AddressForm::kFullAddress || tuple.port == 0);
+}
+
+/// True if either side means several addresses or ports, so that the rule has one direction.
+inline bool has_wildcard(const AddressTuple& internal, const AddressTuple& external) {
+  return wildcards_address(internal) || wildcards_address(external) || wildcards_ports(internal) ||
+         wildcards_ports(external);
+}
+
+/// The direction of a rule whose agent names none: inbound where a wildcard forbids both (8.3.1).
+inline Direction usual_direction(const AddressTuple& internal, const AddressTuple& external) {
+  return has_wildcard(internal, external) ? Direction::kInbound : Direction::kBidirectional;
+}
+
 /// Parses "192.0.2.7" or "2001:db8::7". Returns nullopt if `text` is not an address.
 std::optional<IpAddress> parse_address(std::string_view text);
 

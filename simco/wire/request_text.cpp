@@ -32,22 +32,16 @@ void set_tuples(std::uint8_t protocol, std::string_view internal_text,
   if (protocol == kProtocolAny && (inner.port != 0 || outer.port != 0)) {
     throw std::invalid_argument("ports require a protocol: use udp(), tcp() or of(protocol, ...)");
   }
-  if (inner.port != 0 && outer.port != 0 && inner.port_range != outer.port_range) {
-    throw std::invalid_argument("internal has " + std::to_string(inner.port_range) +
-                                " ports, external " + std::to_string(outer.port_range) +
-                                ": they are paired, so name as many on both sides");
-  }
   const auto version = inner.prefix   ? inner.prefix->address.version
                        : outer.prefix ? outer.prefix->address.version
                                       : IpVersion::kIpv4;
   internal = inner.tuple(version, protocol, Location::kInternal);
   external = outer.tuple(version, protocol, Location::kExternal);
-}
-
-bool has_wildcard(const AddressTuple& tuple) {
-  const bool ports = protocol_has_ports(tuple.protocol);
-  return tuple.form == AddressForm::kProtocolsOnly ||
-         tuple.prefix_length < address_bits(tuple.ip_version) || (ports && tuple.port == 0);
+  if (port_ranges_differ(internal, external)) {
+    throw std::invalid_argument("internal has " + std::to_string(internal.port_range) +
+                                " ports, external " + std::to_string(external.port_range) +
+                                ": they are paired, so name as many on both sides");
+  }
 }
 
 /// A PER or PEA request.
@@ -56,9 +50,7 @@ Request enable_request(std::uint8_t protocol, std::string_view internal, std::st
                        std::chrono::seconds lifetime) {
   Request request;
   set_tuples(protocol, internal, external, request.internal, request.external);
-  request.parameters.direction = has_wildcard(request.internal) || has_wildcard(request.external)
-                                     ? Direction::kInbound
-                                     : Direction::kBidirectional;
+  request.parameters.direction = usual_direction(request.internal, request.external);
   request.lifetime = lifetime_of(lifetime);
   return request;
 }

@@ -56,7 +56,7 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   void wake_at(Instant at) override;
   ChallengeOctets make_challenge() override;
   void log(middlebox::Core::LogLevel level, const std::string& line) override;
-  void on_taken_over() override { time_.after({}, std::exchange(taken_, nullptr)); }
+  void on_became_owner() override { time_.after({}, std::exchange(taken_, nullptr)); }
 
   // Journal::Monitor
   void on_store_failing(const std::string&) override {}

@@ -479,12 +479,8 @@ void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instan
 // --- Time ----------------------------------------------------------------------------------------
 
 std::optional<Instant> CallController::next_deadline() const {
-  auto result = calls_.next_due();
-  for (const auto& part :
-       {rules_.next_deadline(), counters_.next_deadline(), upstream_.next_deadline()}) {
-    if (part) result = std::min(result.value_or(*part), *part);
-  }
-  return result;
+  return earlier(earlier(calls_.next_due(), rules_.next_deadline()),
+                 earlier(counters_.next_deadline(), upstream_.next_deadline()));
 }
 
 void CallController::on_deadline(Instant now) {

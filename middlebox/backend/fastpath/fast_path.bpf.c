@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause The fast path: forwards packets of exact
-// UDP and UDP-Lite rules before the kernel's own stack sees them. Unknown and doubtful packets go
-// to the stack, where nftables decides.
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//
+// The fast path: forwards packets of exact UDP and UDP-Lite rules before the kernel's own stack
+// sees them. Unknown and doubtful packets go to the stack, where nftables decides.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>

@@ -76,9 +76,11 @@ nlmsghdr* MessageBuffer::begin(std::uint16_t type, std::uint16_t flags, std::uin
   return header;
 }
 
-nlmsghdr* MessageBuffer::begin_inet(int message, std::uint16_t flags) {
-  return begin(static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | message), flags,
-               NFPROTO_INET);
+nlmsghdr* MessageBuffer::begin_inet(int message, std::uint16_t flags, Names names) {
+  auto* result =
+      begin(static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | message), flags, NFPROTO_INET);
+  for (const auto& [attribute, name] : names) mnl_attr_put_strz(result, attribute, name.c_str());
+  return result;
 }
 
 std::uint32_t MessageBuffer::end() {

@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "middlebox/backend/nftables/error_attribution.hpp"
@@ -26,8 +29,10 @@ class MessageBuffer {
   /// Begins a message; there is room for kMessageRoom octets in it. `type` with its subsystem.
   nlmsghdr* begin(std::uint16_t type, std::uint16_t flags, std::uint8_t family,
                   std::uint16_t resource = 0);
+  /// Attributes that name an object: {{NFTA_SET_TABLE, "simco"}, {NFTA_SET_NAME, "…"}}.
+  using Names = std::initializer_list<std::pair<std::uint16_t, std::string>>;
   /// The same for a message of nf_tables (NFT_MSG_…) about something of family inet.
-  nlmsghdr* begin_inet(int message, std::uint16_t flags);
+  nlmsghdr* begin_inet(int message, std::uint16_t flags, Names names = {});
   /// The message that was begun is complete. Returns its sequence number.
   std::uint32_t end();
 

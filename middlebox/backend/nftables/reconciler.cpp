@@ -33,9 +33,9 @@ void Inspection::next() {
   }
   keys_.clear();
   MessageBuffer request;
-  auto* message = request.begin_inet(NFT_MSG_GETSETELEM, NLM_F_DUMP);
-  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
-  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET, set_in_kernel(options_, left_.back()).c_str());
+  request.begin_inet(NFT_MSG_GETSETELEM, NLM_F_DUMP,
+                     {{NFTA_SET_ELEM_LIST_TABLE, options_.table},
+                      {NFTA_SET_ELEM_LIST_SET, set_in_kernel(options_, left_.back())}});
   request.end();
   dump_.start(
       request, [this](const nlmsghdr* part) { read(part); },

@@ -1,4 +1,4 @@
-#include "middlebox/config/file_parts.hpp"
+#include "middlebox/config/agents_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ class Standby final : private Core::Host,
   void log(Core::LogLevel level, const std::string& line) override {
     if (level == Core::LogLevel::kWarning) warnings.push_back(line);
   }
-  void on_taken_over() override { taken_over = true; }
+  void on_became_owner() override { taken_over = true; }
   void write(store::Batch batch, Done done) override {
     for (auto& entry : batch.entries) written.push_back(std::move(entry));
     time.after(1ms, [done = std::move(done)] { done(std::nullopt); });

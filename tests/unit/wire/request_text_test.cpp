@@ -80,6 +80,7 @@ TEST(RequestText, WrongTextIsNamed) {
             "lifetime of 4294967296 s: expected 1 to 4294967295 s");
   EXPECT_EQ(udp("10.0.0.5:1/2", "192.0.2.7:9/4", 60s),
             "internal has 2 ports, external 4: they are paired, so name as many on both sides");
+  EXPECT_NO_THROW(udp("10.0.0.5:1/65535", "192.0.2.7:9/4", 60s));  // it fits any other (4.3.8)
   EXPECT_EQ(complaint([] { PdrRequest::of(kProtocolAny, "10.0.0.5:1", "any", 60s); }),
             "ports require a protocol: use udp(), tcp() or of(protocol, ...)");
   EXPECT_EQ(complaint([] { PrrRequest::udp(0, 60s); }), "0 ports: reserve at least one");

@@ -53,10 +53,10 @@ void CounterReader::read_some(std::span<const ElementId> elements) {
   ask_.clear();
   std::uint32_t first = 0;
   for (const auto& [store, key] : elements) {
-    auto* message = ask_.begin_inet(NFT_MSG_GETSETELEM, 0);
-    mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
-    mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET,
-                      set_in_kernel(options_, store->mask()).c_str());
+    auto* message =
+        ask_.begin_inet(NFT_MSG_GETSETELEM, 0,
+                        {{NFTA_SET_ELEM_LIST_TABLE, options_.table},
+                         {NFTA_SET_ELEM_LIST_SET, set_in_kernel(options_, store->mask())}});
     auto* list = mnl_attr_nest_start(message, NFTA_SET_ELEM_LIST_ELEMENTS);
     auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
     put_key(message, store->mask(), key);

@@ -25,9 +25,9 @@ void for_each_counter(Act&& act) {
 
 void put_counter(const Options& options, int type, std::uint16_t flags, bool inbound,
                  DropReason reason, MessageBuffer& batch) {
-  auto* message = batch.begin_inet(type, flags);
-  mnl_attr_put_strz(message, NFTA_OBJ_TABLE, options.table.c_str());
-  mnl_attr_put_strz(message, NFTA_OBJ_NAME, drop_counter(options, inbound, reason).c_str());
+  auto* message = batch.begin_inet(
+      type, flags,
+      {{NFTA_OBJ_TABLE, options.table}, {NFTA_OBJ_NAME, drop_counter(options, inbound, reason)}});
   mnl_attr_put_u32(message, NFTA_OBJ_TYPE, htonl(NFT_OBJECT_COUNTER));
   if (type == NFT_MSG_NEWOBJ) {
     mnl_attr_nest_end(message, mnl_attr_nest_start(message, NFTA_OBJ_DATA));

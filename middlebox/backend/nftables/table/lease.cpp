@@ -3,12 +3,10 @@
 #include <endian.h>
 #include <netinet/in.h>
 // The kernel's headers go after the C library's.
-#include <libnftnl/set.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "middlebox/backend/nftables/limits.hpp"
@@ -34,9 +32,9 @@ void put_element(nlmsghdr* message, std::uint8_t version,
 
 void put_elements(const Options& options, int type, std::uint16_t flags,
                   std::optional<std::chrono::milliseconds> timeout, MessageBuffer& batch) {
-  auto* message = batch.begin_inet(type, flags);
-  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options.table.c_str());
-  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET, lease_set(options).c_str());
+  auto* message = batch.begin_inet(
+      type, flags,
+      {{NFTA_SET_ELEM_LIST_TABLE, options.table}, {NFTA_SET_ELEM_LIST_SET, lease_set(options)}});
   const auto list = begin_nest(message, NFTA_SET_ELEM_LIST_ELEMENTS);
   for (const std::uint8_t version : {NFPROTO_IPV4, NFPROTO_IPV6}) {
     put_element(message, version, timeout);
@@ -50,24 +48,19 @@ void put_elements(const Options& options, int type, std::uint16_t flags,
 std::string lease_set(const Options& options) { return name_in_kernel(options, "lease"); }
 
 void add_lease_set(const Options& options, MessageBuffer& batch) {
-  auto* message = batch.begin_inet(NFT_MSG_NEWSET, NLM_F_CREATE);
-  const std::unique_ptr<nftnl_set, decltype(&nftnl_set_free)> set(nftnl_set_alloc(),
-                                                                  &nftnl_set_free);
-  nftnl_set_set_str(set.get(), NFTNL_SET_TABLE, options.table.c_str());
-  nftnl_set_set_str(set.get(), NFTNL_SET_NAME, lease_set(options).c_str());
-  nftnl_set_set_u32(set.get(), NFTNL_SET_ID, ~0U);  // others count from 1
-  nftnl_set_set_u32(set.get(), NFTNL_SET_FAMILY, NFPROTO_INET);
-  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_TYPE, kTypeNfProto);
-  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_LEN, sizeof(std::uint8_t));
-  nftnl_set_set_u32(set.get(), NFTNL_SET_FLAGS, NFT_SET_TIMEOUT);
-  nftnl_set_nlmsg_build_payload(message, set.get());
+  auto* message =
+      batch.begin_inet(NFT_MSG_NEWSET, NLM_F_CREATE,
+                       {{NFTA_SET_TABLE, options.table}, {NFTA_SET_NAME, lease_set(options)}});
+  mnl_attr_put_u32(message, NFTA_SET_ID, htonl(~0U));  // others count from 1
+  mnl_attr_put_u32(message, NFTA_SET_KEY_TYPE, htonl(kTypeNfProto));
+  mnl_attr_put_u32(message, NFTA_SET_KEY_LEN, htonl(sizeof(std::uint8_t)));
+  mnl_attr_put_u32(message, NFTA_SET_FLAGS, htonl(NFT_SET_TIMEOUT));
   batch.end();
 }
 
 void remove_lease_set(const Options& options, MessageBuffer& batch) {
-  auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
-  mnl_attr_put_strz(message, NFTA_SET_TABLE, options.table.c_str());
-  mnl_attr_put_strz(message, NFTA_SET_NAME, lease_set(options).c_str());
+  batch.begin_inet(NFT_MSG_DELSET, 0,
+                   {{NFTA_SET_TABLE, options.table}, {NFTA_SET_NAME, lease_set(options)}});
   batch.end();
 }
 

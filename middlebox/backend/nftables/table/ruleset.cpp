@@ -107,18 +107,9 @@ std::uint32_t key_type(std::span<const Field> fields, IpVersion version) {
   return type;
 }
 
-using Names = std::initializer_list<std::pair<std::uint16_t, std::string>>;
-
-/// Begins a message about the object that `names`, with their attributes, name.
-nlmsghdr* begin(MessageBuffer& batch, int type, std::uint16_t flags, const Names& names) {
-  auto* message = batch.begin_inet(type, flags);
-  for (const auto& [attribute, text] : names) mnl_attr_put_strz(message, attribute, text.c_str());
-  return message;
-}
-
 /// Writes a message that says nothing more.
-void put(MessageBuffer& batch, int type, std::uint16_t flags, const Names& names) {
-  begin(batch, type, flags, names);
+void put(MessageBuffer& batch, int type, std::uint16_t flags, MessageBuffer::Names names) {
+  batch.begin_inet(type, flags, names);
   batch.end();
 }
 
@@ -180,7 +171,7 @@ std::vector<std::string> Ruleset::chains() const {
 void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
   if (options_.own_table) {
     auto* message =
-        begin(batch, NFT_MSG_NEWTABLE, NLM_F_CREATE, {{NFTA_TABLE_NAME, options_.table}});
+        batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE, {{NFTA_TABLE_NAME, options_.table}});
     if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
     std::string comment = kTableComment;
     if (claimed) comment += kBeforeSaving;
@@ -279,8 +270,8 @@ void Ruleset::try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const {
 std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
 
 void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {
-  auto* message =
-      begin(batch, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, {{NFTA_TABLE_NAME, trial_table()}});
+  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL,
+                                   {{NFTA_TABLE_NAME, trial_table()}});
   if (flags != 0) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(flags));
   batch.end();
 }

@@ -54,8 +54,7 @@ template <typename Act>
 void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
           const std::string& table, Act&& act) {
   MessageBuffer& ask = socket.question();
-  auto* request = ask.begin_inet(message, NLM_F_DUMP);
-  mnl_attr_put_strz(request, table_attribute, table.c_str());
+  ask.begin_inet(message, NLM_F_DUMP, {{table_attribute, table}});
   ask.end();
   const int error = socket.request(ask, act);
   // The ruleset has been changed meanwhile; the caller notices by its generation.
@@ -67,8 +66,7 @@ void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
 TableState look_for_table(NetlinkSocket& socket, const std::string& name) {
   TableState state;
   MessageBuffer& ask = socket.question();
-  auto* request = ask.begin_inet(NFT_MSG_GETTABLE, NLM_F_ACK);
-  mnl_attr_put_strz(request, NFTA_TABLE_NAME, name.c_str());
+  ask.begin_inet(NFT_MSG_GETTABLE, NLM_F_ACK, {{NFTA_TABLE_NAME, name}});
   ask.end();
   const int error =
       socket.request(ask, [&](const nlmsghdr* message) { read_table(message, state); });

@@ -1,6 +1,6 @@
-// Reads `[[agent]]` and `[[listener]]` tables key by key. Each reader returns a complaint about a
-// value, to which the file, the line and the key are added.
-#include "middlebox/config/file_parts.hpp"
+// Reads secrets and `[[agent]]` tables key by key. Each reader returns a complaint about a value,
+// to which the file, the line and the key are added.
+#include "middlebox/config/agents_file.hpp"
 
 #include <fmt/format.h>
 #include <ifaddrs.h>
@@ -12,14 +12,12 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 
 #include "middlebox/limits.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/cli/text_file.hpp"
-#include "simco/net/transport_type.hpp"
 #include "simco/wire/limits.hpp"
 #include "simco/wire/tuple_text.hpp"
 
@@ -212,37 +210,52 @@ Fault read_name(const toml::node& node, AgentPolicy& agent) {
          "'";
 }
 
-const std::vector<std::string>& agent_keys() {
-  static const std::vector<std::string> keys = {
-      "name",           "secret",       "secret-file", "certificate", "sources",
-      "transactions",   "internal",     "external",    "protocols",   "internal-ports",
-      "external-ports", "wildcards",    "extend",      "max-rules",   "max-elements",
-      "max-sessions",   "max-lifetime", "see",         "change"};
-  return keys;
+struct AgentKey {
+  std::string_view name;
+  /// `path`: of the configuration file.
+  Fault (*read)(const toml::node& node, const std::string& path, AgentPolicy& agent);
+};
+
+/// Reads the key into the agent, or into one of its members.
+template <auto Read>
+Fault with(const toml::node& node, const std::string&, AgentPolicy& agent) {
+  return Read(node, agent);
 }
+template <auto Read, auto Member>
+Fault into(const toml::node& node, const std::string&, AgentPolicy& agent) {
+  return Read(node, agent.*Member);
+}
+
+constexpr auto kAgentKeys = std::to_array<AgentKey>({
+    {"name", with<read_name>},
+    {"secret", into<read_secret, &AgentPolicy::secret>},
+    {"secret-file", [](const toml::node& node, const std::string& path,
+                       AgentPolicy& agent) { return read_secret_file(node, path, agent.secret); }},
+    {"certificate", into<read_flag, &AgentPolicy::has_certificate>},
+    {"sources", into<read_prefixes, &AgentPolicy::sources>},
+    {"transactions", with<read_transactions>},
+    {"internal", into<read_internal, &AgentPolicy::internal>},
+    {"external", into<read_prefixes, &AgentPolicy::external>},
+    {"protocols", with<read_protocols>},
+    {"internal-ports", into<read_ports, &AgentPolicy::internal_ports>},
+    {"external-ports", into<read_ports, &AgentPolicy::external_ports>},
+    {"wildcards", with<read_wildcards>},
+    {"extend", into<read_flag, &AgentPolicy::may_extend>},
+    {"max-rules", into<read_limit, &AgentPolicy::rules_max>},
+    {"max-elements", into<read_limit, &AgentPolicy::elements_max>},
+    {"max-sessions", into<read_limit, &AgentPolicy::sessions_max>},
+    {"max-lifetime", into<read_limit, &AgentPolicy::lifetime_max_s>},
+    {"see", into<read_owners, &AgentPolicy::may_see>},
+    {"change", into<read_owners, &AgentPolicy::may_change>},
+});
 
 Fault read_key(std::string_view key, const toml::node& node, const std::string& path,
                AgentPolicy& agent) {
-  if (key == "name") return read_name(node, agent);
-  if (key == "secret") return read_secret(node, agent.secret);
-  if (key == "secret-file") return read_secret_file(node, path, agent.secret);
-  if (key == "certificate") return read_flag(node, agent.has_certificate);
-  if (key == "sources") return read_prefixes(node, agent.sources);
-  if (key == "transactions") return read_transactions(node, agent);
-  if (key == "internal") return read_internal(node, agent.internal);
-  if (key == "external") return read_prefixes(node, agent.external);
-  if (key == "protocols") return read_protocols(node, agent);
-  if (key == "internal-ports") return read_ports(node, agent.internal_ports);
-  if (key == "external-ports") return read_ports(node, agent.external_ports);
-  if (key == "wildcards") return read_wildcards(node, agent);
-  if (key == "extend") return read_flag(node, agent.may_extend);
-  if (key == "max-rules") return read_limit(node, agent.rules_max);
-  if (key == "max-elements") return read_limit(node, agent.elements_max);
-  if (key == "max-sessions") return read_limit(node, agent.sessions_max);
-  if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
-  if (key == "see") return read_owners(node, agent.may_see);
-  if (key == "change") return read_owners(node, agent.may_change);
-  return "is not a valid key for an agent" + cli::did_you_mean(key, agent_keys());
+  const auto found = std::ranges::find(kAgentKeys, key, &AgentKey::name);
+  if (found != kAgentKeys.end()) return found->read(node, path, agent);
+  std::vector<std::string> names;
+  for (const auto& one : kAgentKeys) names.emplace_back(one.name);
+  return "is not a valid key for an agent" + cli::did_you_mean(key, names);
 }
 
 /// Complaints about an agent as a whole.
@@ -265,19 +278,16 @@ Fault judge(const toml::table& table, const AgentPolicy& agent) {
   return std::nullopt;
 }
 
-std::string at(const std::string& path, const toml::node& node, const std::string& what) {
-  return fmt::format("{}:{}: {}", path, node.source().begin.line, what);
-}
-
 std::expected<AgentPolicy, std::string> read_agent(const toml::table& table,
                                                    const std::string& path) {
   AgentPolicy agent;
   for (const auto& [key, node] : table) {
     if (const auto fault = read_key(key.str(), node, path, agent)) {
-      return std::unexpected(at(path, node, fmt::format("'{}' {}", key.str(), *fault)));
+      return std::unexpected(cli::at_line(path, node, fmt::format("'{}' {}", key.str(), *fault)));
     }
   }
-  if (const auto fault = judge(table, agent)) return std::unexpected(at(path, table, *fault));
+  if (const auto fault = judge(table, agent))
+    return std::unexpected(cli::at_line(path, table, *fault));
   return agent;
 }
 
@@ -293,22 +303,23 @@ void add_secret_files(const toml::table& table, const std::string& path,
 }  // namespace
 
 bool is_agent_key(std::string_view key) {
-  return std::ranges::find(agent_keys(), key) != agent_keys().end();
+  return std::ranges::find(kAgentKeys, key, &AgentKey::name) != kAgentKeys.end();
 }
 
 std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path) {
   Agents agents;
   if (const auto* node = table.get("secret")) {
     if (const auto fault = read_secret(*node, agents.secret)) {
-      return std::unexpected(at(path, *node, "'secret' " + *fault));
+      return std::unexpected(cli::at_line(path, *node, "'secret' " + *fault));
     }
   }
   if (const auto* node = table.get("secret-file")) {
     if (!agents.secret.empty()) {
-      return std::unexpected(at(path, *node, "give either secret or secret-file, not both"));
+      return std::unexpected(
+          cli::at_line(path, *node, "give either secret or secret-file, not both"));
     }
     if (const auto fault = read_secret_file(*node, path, agents.secret)) {
-      return std::unexpected(at(path, *node, "'secret-file' " + *fault));
+      return std::unexpected(cli::at_line(path, *node, "'secret-file' " + *fault));
     }
   }
   add_secret_files(table, path, agents.secret_files);
@@ -316,7 +327,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
   if (node == nullptr) return agents;
   const auto* list = node->as_array();
   if (list == nullptr || !list->is_array_of_tables()) {
-    return std::unexpected(at(path, *node, "agents must be written as [[agent]] tables"));
+    return std::unexpected(cli::at_line(path, *node, "agents must be written as [[agent]] tables"));
   }
   agents.directory = {};
   for (const auto& item : *list) {
@@ -325,96 +336,10 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
     if (!agent) return std::unexpected(agent.error());
     const auto name = agent->name;
     if (!agents.directory.add(std::move(*agent))) {
-      return std::unexpected(at(path, item, "agent '" + name + "' is already defined"));
+      return std::unexpected(cli::at_line(path, item, "agent '" + name + "' is already defined"));
     }
   }
   return agents;
-}
-
-namespace {
-
-/// A text, or a list of texts.
-std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
-  if (const auto* text = node.as_string()) return std::vector{text->get()};
-  const auto* list = node.as_array();
-  if (list == nullptr || list->empty()) return std::nullopt;
-  std::vector<std::string> result;
-  for (const auto& item : *list) {
-    const auto* text = item.as_string();
-    if (text == nullptr) return std::nullopt;
-    result.push_back(text->get());
-  }
-  return result;
-}
-
-Fault read_transport(const toml::node& node, net::ListenOptions& listen) {
-  const auto texts = texts_of(node);
-  const auto fault = Fault("must be \"" + net::transport_names("\", \"") + "\" or a list of these");
-  if (!texts) return fault;
-  listen.transports.clear();
-  for (const auto& text : *texts) {
-    const auto transport = net::find_transport(text);
-    if (!transport) return fault;
-    listen.transports.push_back(*transport);
-  }
-  return std::nullopt;
-}
-
-Fault read_key(std::string_view key, const toml::node& node, ListenerSettings& settings) {
-  if (key == "transport") return read_transport(node, settings.listen);
-  if (key == "listen") {
-    const auto texts = texts_of(node);
-    if (!texts) return "must be an address or a list of addresses";
-    settings.listen.addresses = *texts;
-    return std::nullopt;
-  }
-  if (key == "port") {
-    const auto port = node.value<std::int64_t>().value_or(-1);
-    if (port < 0 || port > std::numeric_limits<std::uint16_t>::max()) {
-      return "must be a number from 0 to 65535";
-    }
-    settings.listen.port = static_cast<std::uint16_t>(port);
-    return std::nullopt;
-  }
-  if (key == "require") {
-    const auto text = node.value<std::string>().value_or("");
-    for (const auto& [name, require] : require_values()) {
-      if (text != name) continue;
-      settings.require = require;
-      return std::nullopt;
-    }
-    return "must be \"none\", \"sa\" or \"tls\"";
-  }
-  return "is not a valid key for a listener";
-}
-
-}  // namespace
-
-std::vector<std::pair<std::string, Require>> require_values() {
-  return {{"none", Require::kNone}, {"sa", Require::kSa}, {"tls", Require::kTls}};
-}
-
-std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
-    const toml::table& table, const std::string& path, const ListenerSettings& like) {
-  std::vector<ListenerSettings> result;
-  const auto* node = table.get("listener");
-  if (node == nullptr) return result;
-  const auto wrong = [&](const toml::node& where, const std::string& what) {
-    return std::unexpected(at(path, where, what));
-  };
-  const auto* list = node->as_array();
-  if (list == nullptr) return wrong(*node, "listeners must be written as [[listener]] tables");
-  for (const auto& item : *list) {
-    const auto* one = item.as_table();
-    if (one == nullptr) return wrong(item, "listeners must be written as [[listener]] tables");
-    auto& settings = result.emplace_back(like);
-    for (const auto& [key, value] : *one) {
-      if (const auto fault = read_key(key.str(), value, settings)) {
-        return wrong(value, fmt::format("'{}' {}", key.str(), *fault));
-      }
-    }
-  }
-  return result;
 }
 
 }  // namespace simco::middlebox

@@ -1,14 +1,11 @@
-// The parts of the configuration file that are not options: `secret`, `secret-file`, the
-// `[[agent]]` and the `[[listener]]` tables.
+// Agents of the configuration file: `secret`, `secret-file` and the `[[agent]]` tables.
 #pragma once
 
 #include <expected>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "middlebox/policy/authorization.hpp"
-#include "middlebox/serve/options.hpp"
 #include "simco/cli/toml.hpp"
 
 namespace simco::middlebox {
@@ -26,13 +23,5 @@ bool is_agent_key(std::string_view key);
 /// Reads the agents of the file `path`, parsed as `table`. Without any `[[agent]]`, every agent may
 /// do everything. Returns the error as "path:line: complaint".
 std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path);
-
-/// Reads the `[[listener]]` tables of the file `path`, parsed as `table`; keys that they omit are
-/// as in `like`. Returns the error as "path:line: complaint".
-std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
-    const toml::table& table, const std::string& path, const ListenerSettings& like);
-
-/// The values of --require by their names.
-std::vector<std::pair<std::string, Require>> require_values();
 
 }  // namespace simco::middlebox
