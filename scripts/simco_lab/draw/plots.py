@@ -16,18 +16,10 @@ from ..judge.prediction import marks_of, predicted  # noqa: E402
 from ..measure import statistics  # noqa: E402
 from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
-from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
+from ..scenario.conditions import axis_label, axis_value, in_words, label_of, shown  # noqa: E402
 from . import groups, maps, traces  # noqa: E402
 from .traces import WIDE_RANGE, reach, style, widen  # noqa: E402
 
-LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
-          "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
-          "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation",
-          "queue": "Queue (packets)", "lose_run": "Messages lost in a row",
-          "link_mbit": "Rate of the link (Mbit/s)", "t1_ms": "T1 (ms)",
-          "large_size": "Size of the large messages (octets)", "failure": "Duration of the failure (s)"}
-CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
-          "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
 WHOLE = ("streams", "connections", "queue", "cross", "lose_run", "failure")  # axes of whole numbers
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
 CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
@@ -236,7 +228,7 @@ def draw_means(axes, combinations, plot, look):
         scale_y(axes, curves, plot)
     draw_marks(axes, marks_of(combinations, plot))
     axes.set_xlabel(cross.label_of(combination.conditions.cross for combination in combinations) if axis == "cross"
-                    else LABELS.get(axis, axis))
+                    else axis_label(axis))
     axes.set_ylabel(QUANTITIES[plot.quantity].title(plot.measure))
     return explanations(curves, modelled, plot) + undelivered(combinations, plot)
 
@@ -284,17 +276,12 @@ def draw_ccdf(axes, combinations, plot, look):
 
 def draw_map(axes, combinations, plot, look):
     """A map of the variants to use (maps.py)."""
-    axes.set_xlabel(LABELS.get(plot.axis, plot.axis))
-    axes.set_ylabel(LABELS.get(plot.y, plot.y))
+    axes.set_xlabel(axis_label(plot.axis))
+    axes.set_ylabel(axis_label(plot.y))
     return maps.draw_best(axes, combinations, plot, look)
 
 
 KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, "best": draw_map, "groups": groups.draw_groups, **traces.KINDS}
-
-
-def in_words(name, value):
-    """Returns the value of a dimension as titles have it."""
-    return CURVES[name].format(value) if name in CURVES else FORMS_OF.get(name, "{}").format(label_of(value))
 
 
 def panels_of(plot, combinations):

@@ -3,7 +3,8 @@
 import math
 import reprlib
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 
 from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
@@ -13,87 +14,8 @@ from .queues import Queue
 from .sizes import MESSAGE_MAX
 from .variant import Variant
 
-
-@dataclass(frozen=True, kw_only=True)
-class Conditions:
-    """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
-
-    profile: str = default(PROFILES)
-    variant: Variant
-    delay_ms: float = 10.0  # one way
-    jitter_ms: float = 0.0  # one way, +-; packets overtake each other
-    loss_percent: float = 0.0  # of IP packets
-    loss_correlation: float = 0.0  # of neighbouring packets
-    lose: str = "both"  # both, request or reply: packets of these; messages: requests, but not what acknowledges only
-    rate: float = 100.0  # transactions per second
-    backend: str = default(BACKENDS)  # of the middlebox
-    # Of the dumbbell only:
-    link_mbit: float = 0.0  # rate of the middle link; 0: without limit
-    queue: str = "none"  # before it
-    cross: str = "none"  # competing traffic
-    cross_window: float = 0.0  # of each of its connections, segments; 0: without limit
-    lose_run: float = 0.0  # consecutive requests that are lost
-    mtu_to: float = 0.0  # octets that the middle link takes after some time; 0: as before
-    fragments: str = "pass"  # pass or drop: those after the first
-    t1_ms: float = 500.0  # of SIP over UDP
-    large_size: float = 0.0  # octets of some INVITEs (`large_every`) of SIP; 0: all have the same size
-    proxy: str = default(PROXIES)  # of SIP, before the server
-    stop: str = "end"  # burst: before the scenario's `burst`, so that what is measured at the end is as it finds it
-    # Of the network with two paths only:
-    paths: float = 1.0  # that the programs know
-    failure: str = "none"  # of the first path
-
-    @property
-    def short_name(self):
-        """A readable name: the values that differ from the defaults."""
-        marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
-                 "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
-                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-",
-                 "proxy": "via-", "stop": "until-", "paths": "paths", "failure": ""}
-        return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
-                        if name in ("profile", "variant") or value != DEFAULTS[name])
-
-    @property
-    def place(self):
-        """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
-        parts = [self.profile]
-        for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s")):
-            value = getattr(self, name)
-            if value or name == "loss_percent":
-                parts.append(form.format(value))
-        parts += [FORMS_OF[name].format(shown(value)) for name, value in self.items()
-                  if name in FORMS_OF and value != DEFAULTS[name]]
-        return ", ".join(parts)
-
-    @property
-    def steady(self):
-        """Whether they stay the same during a run."""
-        return not self.lose_run and not self.mtu_to and not Failure.parse(self.failure).seconds
-
-    def fits(self, where):
-        """Returns whether each value is among those of `where`, {dimension: [values]}."""
-        return all(getattr(self, name) in allowed for name, allowed in where.items())
-
-    def items(self):
-        """Returns [(dimension, value)] in the order of the dimensions."""
-        return [(name, getattr(self, name)) for name in DIMENSIONS]
-
-    def without(self, *dimensions):
-        """Returns a key that is the same for all points that differ in `dimensions` only."""
-        return tuple((name, value) for name, value in self.items() if name not in dimensions)
-
-
-# The dimensions that not every network has, in the words of a report.
-FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
-            "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}",
-            "t1_ms": "T1 {} ms", "large_size": "some of {} octets", "proxy": "through {}",
-            "stop": "stops before the {}", "paths": "{} paths", "failure": "{}"}
-DIMENSIONS = tuple(field.name for field in fields(Conditions))
-DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
-ADDED = ("proxy", "stop", "paths", "failure")  # after results were published: points without them keep their seeds
-NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 LONGEST_MS = 60_000  # of delays and timers
+RATES = (1e-6, 1e7)  # as simco-loadgen takes them
 
 
 def digits(value):
@@ -122,28 +44,99 @@ class Range:
         return f"{'0 or ' * self.or_zero}a {'whole ' * self.whole}number from {digits(self.least)} to {end}"
 
 
-RATES = (1e-6, 1e7)  # as simco-loadgen takes them
-# The ranges of numbers; at the ends of the two losses nothing arrives.
-RANGES = {
-    "delay_ms": Range(0, LONGEST_MS), "jitter_ms": Range(0, LONGEST_MS),
-    "loss_percent": Range(0, below=100), "loss_correlation": Range(0, below=1),
-    "rate": Range(*RATES),
-    "link_mbit": Range(0.001, 100_000, or_zero=True),
-    "cross_window": Range(0, 10_000),  # segments
-    "lose_run": Range(0, 100_000, whole=True),
-    "mtu_to": Range(68, 1500, whole=True, or_zero=True),  # octets: IPv4 needs the least, and has the most before
-    "t1_ms": Range(1, LONGEST_MS, whole=True),
-    "large_size": Range(0, MESSAGE_MAX, whole=True),
-    "paths": Range(1, 2, whole=True),
-}
-WORDS = {
-    "profile": tuple(PROFILES),
-    "lose": ("both", "request", "reply", "messages"),
-    "backend": tuple(BACKENDS),
-    "fragments": ("pass", "drop"),
-    "proxy": tuple(PROXIES),
-    "stop": ("end", "burst"),
-}
+@dataclass(frozen=True)
+class Dimension:
+    """What there is to say of a dimension besides its default."""
+
+    values: object = None  # a Range; a tuple of words; or what takes a word apart and raises ValueError
+    words: str = ""  # of a value in a report's places, which leave it out without them
+    unsaid: object = None  # the value that a place leaves out
+    mark: str = ""  # before a value in the name of a point
+    title: str = ""  # of a value in a figure, if not as in a place
+    axis: str = ""  # its label
+    network: str = ""  # the only one that has it
+    added: bool = False  # after results were published: points without it keep their seeds
+
+
+def dimension(default, values, words="", **more):
+    """Declares a dimension. A place leaves out its default, unless `more` says otherwise."""
+    return field(default=default, metadata={"dimension": Dimension(values, words, **{"unsaid": default, **more})})
+
+
+on_dumbbell = partial(dimension, network="dumbbell")
+on_two_paths = partial(dimension, network="two-paths")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
+
+    profile: str = dimension(default(PROFILES), tuple(PROFILES), "{}", unsaid=None)
+    variant: Variant
+    # Delays are one way; with jitter, packets overtake each other.
+    delay_ms: float = dimension(10.0, Range(0, LONGEST_MS), "{} ms", unsaid=0.0, mark="delay", title="{} ms one way",
+                                axis="One-way delay (ms)")
+    jitter_ms: float = dimension(0.0, Range(0, LONGEST_MS), "+-{} ms", mark="jitter", title="±{} ms", axis="Jitter (± ms)")
+    # The losses are of IP packets, their correlation of neighbouring ones; at the ends of the two nothing arrives.
+    loss_percent: float = dimension(0.0, Range(0, below=100), "{} %", unsaid=None, mark="loss", title="{} % loss", axis="Packet loss (%)")
+    loss_correlation: float = dimension(0.0, Range(0, below=1), "correlation {}", mark="corr", axis="Loss correlation")
+    # Packets of these are lost; messages: requests, but not what acknowledges only.
+    lose: str = dimension("both", ("both", "request", "reply", "messages"))
+    rate: float = dimension(100.0, Range(*RATES), "{}/s", unsaid=None, mark="rate", axis="Load (transactions/s)")
+    backend: str = dimension(default(BACKENDS), tuple(BACKENDS))  # of the middlebox
+    # The middle link's rate and the size of competing traffic's windows, in segments, are without limit if they are 0.
+    link_mbit: float = on_dumbbell(0.0, Range(0.001, 100_000, or_zero=True), "{} Mbit/s", mark="link", axis="Rate of the link (Mbit/s)")
+    queue: str = on_dumbbell("none", Queue.parse, "queue {}")  # before that link
+    cross: str = on_dumbbell("none", Cross.parse, "beside {}", mark="cross-")  # competing traffic
+    cross_window: float = on_dumbbell(0.0, Range(0, 10_000), "window {}", mark="window")  # of each of its connections
+    # Consecutive requests are lost.
+    lose_run: float = on_dumbbell(0.0, Range(0, 100_000, whole=True), "{} lost in a row", mark="run", axis="Messages lost in a row")
+    # The middle link takes these octets after some time; 0: as before. IPv4 needs the least, and has the most before.
+    mtu_to: float = on_dumbbell(0.0, Range(68, 1500, whole=True, or_zero=True), "MTU falls to {}", mark="mtu")
+    fragments: str = on_dumbbell("pass", ("pass", "drop"), "fragments: {}", mark="fragments-")  # those after the first
+    t1_ms: float = on_dumbbell(500.0, Range(1, LONGEST_MS, whole=True), "T1 {} ms", mark="t1-", axis="T1 (ms)")  # of SIP over UDP
+    # Some INVITEs of SIP (`large_every`) have these octets; 0: all have the same size.
+    large_size: float = on_dumbbell(0.0, Range(0, MESSAGE_MAX, whole=True), "some of {} octets", mark="large-",
+                                    axis="Size of the large messages (octets)")
+    proxy: str = on_dumbbell(default(PROXIES), tuple(PROXIES), "through {}", mark="via-", added=True)  # of SIP, before the server
+    # A run that stops before the scenario's `burst` leaves what is measured at the end as the burst finds it.
+    stop: str = on_dumbbell("end", ("end", "burst"), "stops before the {}", mark="until-", added=True)
+    paths: float = on_two_paths(1.0, Range(1, 2, whole=True), "{} paths", mark="paths", added=True)  # that the programs know
+    failure: str = on_two_paths("none", Failure.parse, "{}", added=True)  # of the first path
+
+    @property
+    def short_name(self):
+        """A readable name: the values that differ from the defaults."""
+        return "_".join(f"{DIMENSIONS[name].mark}{shown(value)}" for name, value in self.items()
+                        if name in ("profile", "variant") or value != DEFAULTS[name])
+
+    @property
+    def place(self):
+        """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
+        return ", ".join(DIMENSIONS[name].words.format(shown(value)) for name, value in self.items()
+                         if DIMENSIONS[name].words and value != DIMENSIONS[name].unsaid)
+
+    @property
+    def steady(self):
+        """Whether they stay the same during a run."""
+        return not self.lose_run and not self.mtu_to and not Failure.parse(self.failure).seconds
+
+    def fits(self, where):
+        """Returns whether each value is among those of `where`, {dimension: [values]}."""
+        return all(getattr(self, name) in allowed for name, allowed in where.items())
+
+    def items(self):
+        """Returns [(dimension, value)] in the order of the dimensions."""
+        return [(name, getattr(self, name)) for name in DIMENSIONS]
+
+    def without(self, *dimensions):
+        """Returns a key that is the same for all points that differ in `dimensions` only."""
+        return tuple((name, value) for name, value in self.items() if name not in dimensions)
+
+
+DIMENSIONS = {one.name: one.metadata.get("dimension", Dimension()) for one in fields(Conditions)}
+DEFAULTS = {one.name: one.default for one in fields(Conditions) if one.default is not MISSING}
+NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 
 
 @dataclass(frozen=True)
@@ -154,6 +147,7 @@ class Axis:
     dimension: str
     number: Callable
     rest: Callable
+    label: str = ""
 
 
 def rest_of_cross(of):
@@ -169,16 +163,16 @@ def rest_of_failure(of):
 # Axes besides the dimensions that are numbers.
 AXES = {
     "streams": Axis("variant", lambda of: of.variant.streams if of.variant.sweeps_streams else math.nan,
-                    lambda of: replace(of.variant, streams=1)),
-    "connections": Axis("variant", lambda of: of.variant.connections, lambda of: replace(of.variant, connections=1)),
-    "rate_per_connection": Axis("variant", lambda of: of.rate / of.variant.connections,
-                                lambda of: replace(of.variant, connections=1)),
-    "queue": Axis("queue", lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0], lambda of: Queue.parse(of.queue).kind.name),
+                    lambda of: replace(of.variant, streams=1), "Streams"),
+    "connections": Axis("variant", lambda of: of.variant.connections, lambda of: replace(of.variant, connections=1), "TCP connections"),
+    "rate_per_connection": Axis("variant", lambda of: of.rate / of.variant.connections, lambda of: replace(of.variant, connections=1),
+                                "Load per connection (transactions/s)"),
+    "queue": Axis("queue", lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0], lambda of: Queue.parse(of.queue).kind.name,
+                  "Queue (packets)"),
     "cross": Axis("cross", lambda of: Cross.parse(of.cross).number, rest_of_cross),
-    "failure": Axis("failure", lambda of: Failure.parse(of.failure).seconds, rest_of_failure),
+    "failure": Axis("failure", lambda of: Failure.parse(of.failure).seconds, rest_of_failure, "Duration of the failure (s)"),
 }
 AXES_KNOWN = (*sorted(NUMBERS), *AXES)
-PARSERS = {"queue": Queue.parse, "cross": Cross.parse, "failure": Failure.parse}  # of words that have parts; they raise ValueError
 
 
 def one_of(name, given, known):
@@ -189,16 +183,17 @@ def one_of(name, given, known):
 
 def value_of(name, given):
     """Returns the value of a dimension that a scenario gives. Raises ValueError."""
-    if name in NUMBERS:
-        if not RANGES[name].fits(given):
-            raise ValueError(f"'{name}' must be {RANGES[name].words}, not {reprlib.repr(given)}")
+    values = DIMENSIONS[name].values
+    if isinstance(values, Range):
+        if not values.fits(given):
+            raise ValueError(f"'{name}' must be {values.words}, not {reprlib.repr(given)}")
         return float(given)
     if name == "variant":
         return given if isinstance(given, Variant) else Variant.parse(given)
-    if name in PARSERS:
-        PARSERS[name](given)
+    if callable(values):
+        values(given)
     else:
-        one_of(name, given, WORDS[name])
+        one_of(name, given, values)
     return given
 
 
@@ -215,6 +210,16 @@ def values_of(given):
 def label_of(value):
     """Returns a dimension's value as figures and reports show it."""
     return value.label if isinstance(value, Variant) else shown(value)
+
+
+def in_words(name, value):
+    """Returns the value of a dimension as titles have it."""
+    known = DIMENSIONS[name]
+    return (known.title or known.words or "{}").format(label_of(value))
+
+
+def axis_label(name):
+    return (AXES[name].label if name in AXES else DIMENSIONS[name].axis) or name
 
 
 def check_axis_name(name):

@@ -13,7 +13,6 @@ from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
 from .conditions import AXES_KNOWN, DIMENSIONS, one_of, values_of
-from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
 FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
@@ -179,8 +178,7 @@ class Scenario:
     @property
     def columns(self):
         """The dimensions that its tables have: those of all networks, and its own network's."""
-        others = {name for network in NETWORKS.values() if network.name != self.setup.network for name in network.dimensions}
-        return [name for name in DIMENSIONS if name not in others]
+        return [name for name, dimension in DIMENSIONS.items() if dimension.network in ("", self.setup.network)]
 
 
 @contextlib.contextmanager

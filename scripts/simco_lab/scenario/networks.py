@@ -53,7 +53,6 @@ class Network:
     sink: End | None = None
     source_address: str = ""
     sink_address: str = ""
-    dimensions: tuple = ()  # that it has, and the default network has not
     second: str = ""  # the box's address of the second path
     agent_address: str = ""  # of the first
 
@@ -197,15 +196,13 @@ NETWORKS = table(
         agent=End("agent", "10.72.1.2", "left"), box=End("box", "10.72.2.2", "right"),
         source=End("source", "10.72.3.2", "source"), sink=End("sink", "10.72.4.2", "sink"),
         source_address="10.72.3.1", sink_address="10.72.4.1",
-        dimensions=("link_mbit", "queue", "cross", "cross_window", "lose_run", "mtu_to", "fragments", "t1_ms", "large_size",
-                    "proxy", "stop"),
         directions={"request": 'iifname "left"', "reply": f'iifname "{MIDDLE}" ip daddr 10.72.1.0/24'},
         setup=dumbbell_setup, arm=dumbbell_arm, events=dumbbell_events, files=dumbbell_files, check=dumbbell_check,
         settle_s=5.0,
         collect={"drops.json": ("router", COUNTERS), "drops.far.json": ("far", COUNTERS),
                  "qdisc.router.json": ("router", QDISCS), "qdisc.far.json": ("far", QDISCS)}),
     Network(
-        "two-paths", server="10.73.2.1", second="10.73.4.1", agent_address="10.73.1.1", dimensions=("paths", "failure"),
+        "two-paths", server="10.73.2.1", second="10.73.4.1", agent_address="10.73.1.1",
         agent=MOVING, box=End("box", "10.73.2.2", "right"),
         directions={"request": 'iifname { "left", "left2" }', "reply": 'iifname { "right", "right2" }'},
         setup=two_paths_setup, arm=arm, events=lambda point: failures.events(point, MOVING),

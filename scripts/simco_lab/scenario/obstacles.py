@@ -4,7 +4,7 @@ import itertools
 
 from . import sizes
 from .catalogue import PROFILES, TRANSPORTS, WORKLOADS, words
-from .conditions import DEFAULTS
+from .conditions import DEFAULTS, DIMENSIONS
 from .cross import KINDS, Cross
 from .failures import Failure
 from .networks import NETWORKS
@@ -97,10 +97,9 @@ def check_paths(scenario, dimensions):
 
 
 def check_network(scenario, dimensions):
-    for network in NETWORKS.values():
-        for key in network.dimensions:
-            if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
-                raise ValueError(f"'{key}' is of network {network.name}")
+    for key, dimension in DIMENSIONS.items():
+        if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
+            raise ValueError(f"'{key}' is of network {dimension.network}")
     if NETWORKS[scenario.setup.network].second:
         check_paths(scenario, dimensions)
     for name in dimensions["cross"] if scenario.setup.cross_for_s else []:
