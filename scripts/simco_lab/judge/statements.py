@@ -3,7 +3,7 @@ Most are methods of claims.Figures."""
 
 import itertools
 import math
-from functools import partial
+from dataclasses import replace
 
 import numpy
 
@@ -22,22 +22,23 @@ CERTAIN = {True: "", False: "not ", None: "not certainly "}
 OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
 
 
-def tested(a, b, quantity):
-    """Returns the test of Kolmogorov and Smirnov on what each run of `a` and of `b` has, and its words; or None, and
-    why."""
+def tested(a, b, where, quantity):
+    """Returns the Verdict that `a` and `b` differ, by the test of Kolmogorov and Smirnov on what each of their runs has."""
     if aborted := aborted_ones(a, b):
-        return None, aborted
+        return Verdict(None, where, aborted)
     left, right = runs_of(a, quantity), runs_of(b, quantity)
     if not left or not right:
-        return None, "not measured"
+        return Verdict(None, where, "not measured")
     result = tests_of_runs.ks_test(left, right)
     unit = QUANTITIES[quantity].unit
     medians = " against ".join(wording.figure(float(numpy.median(values))) for values in (left, right))
     shown = (f"{medians} {unit} (medians of the runs), D = {result.statistic:.2f}, p = {result.p:.3g}, {len(left)} and"
              f" {len(right)} runs")
     if not result.can_reject:
-        return None, f"{shown}: so few runs cannot tell"
-    return result, shown if result.rejects else f"{shown}: no difference shown, as D of {result.least:.2f} or more would be"
+        return Verdict(None, where, f"{shown}: so few runs cannot tell")
+    if result.rejects:
+        return Verdict(True, where, shown, tests=1)
+    return Verdict(None, where, f"{shown}: no difference shown, as D of {result.least:.2f} or more would be", tests=1, no_difference=True)
 
 
 def grouped(combinations, key):
@@ -52,10 +53,10 @@ def place(a, b, dimensions, sign):
     return f"{a.conditions.place}: {named(a, dimensions)} {sign} {named(b, dimensions)}"
 
 
-def pairs_of(lesser, greater):
-    """Returns [(a, b, where with a sign)] of the places of two figures."""
+def pairs_of(lesser, greater, sign):
+    """Returns [(a, b, where)] of the places of two figures."""
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
-    return [(a, b, partial(place, a, b, dimensions)) for a, b in pairs(lesser, lesser.sides, greater.sides)]
+    return [(a, b, place(a, b, dimensions, sign)) for a, b in pairs(lesser, lesser.sides, greater.sides)]
 
 
 def less(lesser, greater, or_alike=False):
@@ -63,10 +64,10 @@ def less(lesser, greater, or_alike=False):
     def verdict(a, b, where):
         found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
         alike = found.alike and not found.holds
-        return Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike, found.tests)
+        return Verdict(True if alike and or_alike else found.holds, where, found.detail, alike, found.tests)
 
     lesser.comparable(greater, of_intervals=True, factor=True)
-    return Verdicts(itertools.starmap(verdict, pairs_of(lesser, greater)))
+    return Verdicts(itertools.starmap(verdict, pairs_of(lesser, greater, "<")))
 
 
 def not_carried(figures):
@@ -143,80 +144,79 @@ def more_streams(curve):
                    "; ".join(worse + unknown) or "never worse", tests=max(len(whole) - 1, 0))
 
 
-def faster(a, b, quantity, shared):
-    """Returns a Verdict's holds, words and tests: whether the test tells `a` from `b` and a's median is less. If it does not tell
-    them apart, that does not show that they are alike; an interval can."""
-    result, detail = tested(a, b, quantity)
-    detail += left_out(a, b, quantity=quantity)
-    if result is None:
-        return None, detail, 0
-    if result.rejects:
+def faster(a, b, where, quantity, shared):
+    """Returns the Verdict that the test tells `a` from `b`, and a's median is less. If it does not tell them apart, that does not show
+    that they are alike; an interval can."""
+    found = tested(a, b, where, quantity)
+    holds, detail = None, found.detail + left_out(a, b, quantity=quantity)
+    if found.holds:
         left, right = (float(numpy.median(runs_of(side, quantity))) for side in (a, b))
-        return (None if left == right else left < right), detail, 1
-    found = compare(a, b, quantity, shared=shared)
-    return (False, f"{detail}; {found.detail}: of no consequence", 1) if found.alike else (None, detail, 1)
+        holds = None if left == right else left < right
+    elif found.no_difference and (gap := compare(a, b, quantity, shared=shared)).alike:
+        holds, detail = False, f"{detail}; {gap.detail}: of no consequence"
+    return Verdict(holds, where, detail, tests=found.tests)
 
 
 def faster_than(lesser, greater):
     """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
     lesser.comparable(greater, of_runs=RUNS_OF_TESTS)
-    return Verdicts(Verdict(holds, where("<"), detail, tests=tests) for a, b, where in pairs_of(lesser, greater)
-                    for holds, detail, tests in [faster(a, b, lesser.quantity, lesser.shared)])
+    return Verdicts(faster(*pair, lesser.quantity, lesser.shared) for pair in pairs_of(lesser, greater, "<"))
 
 
-def alike_means(a, b, shared):
-    """Returns the Verdict's holds, words and no_difference of means: they are alike if their difference is of no consequence; that
-    0 is within its interval does not show it."""
+def alike_means(a, b, where, shared):
+    """Returns the Verdict that means are alike: their difference is of no consequence; that 0 is within its interval does not show
+    it."""
+    if aborted := aborted_ones(a, b):
+        return Verdict(None, where, aborted)
     paired = by_pairs(a, b, "mean") if shared else None
     gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
     detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
     detail += left_out(a, b, quantity="mean")
     if math.isnan(gap.low) or a.leaves_out("mean") or b.leaves_out("mean"):
-        return None, detail, False
+        return Verdict(None, where, detail)
     margin = without_consequence(a.mean, b.mean, "ms")
     if max(abs(gap.low), abs(gap.high)) <= margin:
-        return True, f"{detail}: certainly at most {margin:.2g} ms, which counts as alike", False
+        return Verdict(True, where, f"{detail}: certainly at most {margin:.2g} ms, which counts as alike", tests=1)
     if gap.low <= 0 <= gap.high:
-        return None, (f"{detail}: no difference shown by {len(a.each)} and {len(b.each)} runs, as one of"
-                      f" {(gap.high - gap.low) / 2:.2f} ms or more would be"), True
+        detail += (f": no difference shown by {len(a.each)} and {len(b.each)} runs, as one of {(gap.high - gap.low) / 2:.2f} ms or more"
+                   " would be")
+        return Verdict(None, where, detail, tests=1, no_difference=True)
     small = abs(gap.value) <= margin
-    return small, detail + f": at most {margin:.2g} ms, which counts as alike" * small, False
+    return Verdict(small, where, detail + f": at most {margin:.2g} ms, which counts as alike" * small, tests=1)
 
 
-def alike(a, b, quantity, shared):
-    """Returns the Verdict's holds, words and no_difference."""
-    if aborted := aborted_ones(a, b):
-        return None, aborted, False
+def alike(a, b, where, quantity, shared):
+    """Returns the Verdict that both are alike: the test does not tell them apart, and an interval shows that this is so."""
     if quantity == "mean":
-        return alike_means(a, b, shared)
-    result, detail = tested(a, b, quantity)
-    if result is None or result.rejects:
-        return result and False, detail, False
-    found = compare(a, b, quantity, shared=shared)
-    return (True, f"{detail}; {found.detail}", False) if found.alike else (None, detail, True)
+        return alike_means(a, b, where, shared)
+    found = tested(a, b, where, quantity)
+    if found.holds:
+        return replace(found, holds=False)
+    if found.no_difference and (gap := compare(a, b, quantity, shared=shared)).alike:
+        return replace(found, holds=True, detail=f"{found.detail}; {gap.detail}", no_difference=False)
+    return found
 
 
 def like(one, other):
     """Both are alike but for what is of no consequence. That a test does not tell them apart does not show it."""
     one.comparable(other, of_runs=0 if one.quantity == "mean" else RUNS_OF_TESTS)
-    return Verdicts(Verdict(holds, where("="), detail, tests=int(holds is not None or unshown), no_difference=unshown)
-                    for a, b, where in pairs_of(one, other) for holds, detail, unshown in [alike(a, b, one.quantity, one.shared)])
+    return Verdicts(alike(*pair, one.quantity, one.shared) for pair in pairs_of(one, other, "="))
 
 
 def identical_to(one, other):
     """Every run has the very samples of the other one, and no queue dropped anything."""
     one.comparable(other)
     verdicts = Verdicts()
-    for a, b, where in pairs_of(one, other):
+    for a, b, where in pairs_of(one, other, "="):
         if aborted := aborted_ones(a, b):
-            verdicts.append(Verdict(None, where("="), aborted))
+            verdicts.append(Verdict(None, where, aborted))
             continue
         both = joined(a, b)
         same = sum(numpy.array_equal(x.times, y.times) for x, y in both)
         dropped = sum(sum(run.record.get("queue", {}).get("dropped", {}).values()) for run in (*a.each, *b.each))
         alone = len(a.each) + len(b.each) - 2 * len(both)  # runs whose counterpart was not measured
         holds = False if same < len(both) or dropped else None if alone else True
-        verdicts.append(Verdict(holds, where("="),
+        verdicts.append(Verdict(holds, where,
                                 f"{same} of {len(both)} runs have the same samples; the queues dropped {dropped} packets"
                                 + (f"; {alone} runs have no counterpart" if alone else "")))
     return verdicts
@@ -298,9 +298,13 @@ def increasing(*groups):
     steps = list(zip(groups, groups[1:]))
     for lesser, greater in steps:
         lesser.comparable(greater)
-    return Verdicts(Verdict(found.holds, where("<"), found.detail, tests=found.tests) for lesser, greater in steps
-                    for a, b, where in pairs_of(lesser, greater)
-                    for found in [by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)])
+    return Verdicts(below_next(*pair, lesser.quantity, lesser.shared) for lesser, greater in steps
+                    for pair in pairs_of(lesser, greater, "<"))
+
+
+def below_next(a, b, where, quantity, shared):
+    found = by_value(a, b, quantity) or compare(a, b, quantity, shared=shared)
+    return Verdict(found.holds, where, found.detail, tests=found.tests)
 
 
 def by_value(a, b, quantity):
@@ -344,7 +348,7 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
     lesser.check_axis(axis, start, end)
     quantity, curves = lesser.quantity, curves_along(lesser.select({}), axis)
     of, unit = statistics.difference if added else statistics.ratio, QUANTITIES[quantity].unit
-    begin = [(a, b) for a, b, _ in pairs_of(lesser, greater)
+    begin = [(a, b) for a, b in pairs(lesser, lesser.sides, greater.sides)
              if all(axis_value(one.conditions, axis) == float(start) for one in (a, b))]
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
     verdicts = Verdicts()

@@ -35,7 +35,7 @@ class Sentences(unittest.TestCase):
     def test_what_never_ends(self):
         never, some = combination("tcp", [math.inf] * 3), combination("sctp-1", [1, 2, math.inf])
         for found in (verdicts.compare(never, some, "p95", shared=True).detail, verdicts.compare(some, never, "p95").detail,
-                      statements.tested(never, some, "p95")[1], statements.alike(never, some, "mean", True)[1]):
+                      statements.tested(never, some, "", "p95").detail, statements.alike(never, some, "", "mean", True).detail):
             self.assertNotRegex(found, r"\b(inf|nan)\b")
         self.assertTrue(verdicts.compare(never, some, "p95").detail.startswith("∞ against ∞ ms (no finite difference)"))
 
