@@ -32,7 +32,7 @@ def random_losses(point, direction):
     packets = pattern.length(loss, int(point.count * PACKETS_PER_TRANSACTION))
     if point.lose not in ("both", direction) and not (point.lose == "messages" and direction == "request"):
         loss = 0.0
-    return packets, pattern.draw(loss, packets, point.seed(direction), point.loss_correlation)
+    return packets, pattern.draw(loss, packets, point.seed(direction), point.loss_correlation, point.correlated)
 
 
 def due_times(point):

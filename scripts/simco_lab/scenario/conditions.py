@@ -9,6 +9,7 @@ from functools import partial
 from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
 from .failures import Failure
+from .pattern import CORRELATED
 from .proxies import PROXIES
 from .queues import Queue
 from .sizes import MESSAGE_MAX
@@ -56,6 +57,7 @@ class Dimension:
     axis: str = ""  # its label
     network: str = ""  # the only one that has it
     added: bool = False  # after results were published: points without it keep their seeds
+    needs: str = ""  # the dimension that it is about: without it, it has no effect
 
 
 def dimension(default, values, words="", **more):
@@ -80,6 +82,7 @@ class Conditions:
     # The losses are of IP packets, their correlation of neighbouring ones; at the ends of the two nothing arrives.
     loss_percent: float = dimension(0.0, Range(0, below=100), "{} %", unsaid=None, mark="loss", title="{} % loss", axis="Packet loss (%)")
     loss_correlation: float = dimension(0.0, Range(0, below=1), "correlation {}", mark="corr", axis="Loss correlation")
+    correlated: str = dimension("losses", tuple(CORRELATED), "correlated {}", added=True, needs="loss_correlation")  # what correlates
     # Packets of these are lost; messages: requests, but not what acknowledges only.
     lose: str = dimension("both", ("both", "request", "reply", "messages"))
     rate: float = dimension(100.0, Range(*RATES), "{}/s", unsaid=None, mark="rate", axis="Load (transactions/s)")
@@ -120,6 +123,11 @@ class Conditions:
     def steady(self):
         """Whether they stay the same during a run."""
         return not self.lose_run and not self.mtu_to and not Failure.parse(self.failure).seconds
+
+    def adds(self, name):
+        """Returns whether a dimension that was added makes them others than they were before."""
+        needed = DIMENSIONS[name].needs
+        return getattr(self, name) != DEFAULTS[name] and (not needed or getattr(self, needed) != DEFAULTS[needed])
 
     def fits(self, where):
         """Returns whether each value is among those of `where`, {dimension: [values]}."""

@@ -35,6 +35,9 @@ def check_dimensions(scenario, dimensions):
         check_capture(setup.invite_size, dimensions)
     if row.sip:
         check_sizes(setup, dimensions)
+    for key, dimension in DIMENSIONS.items():
+        if (needed := dimension.needs) and dimensions[key] != [DEFAULTS[key]] and dimensions[needed] == [DEFAULTS[needed]]:
+            raise ValueError(f"'{key}' needs '{needed}'")
     if "burst" in dimensions["stop"] and not setup.burst:
         raise ValueError("'stop' burst needs 'burst', the number of requests at the end that are due at once")
     longest = max(dimensions["lose_run"])

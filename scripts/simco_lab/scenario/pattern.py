@@ -1,7 +1,9 @@
 """Losses as lists of packet numbers drawn from a seed: every transport meets the same pattern, and a run can be
 repeated. The kernel drops them by `numgen inc`, which counts packets."""
 
+import math
 import random
+from statistics import NormalDist
 
 LOSSES_MAX = 2000  # of a pattern: longer ones take the guest long to load
 PACKETS_MIN = 200
@@ -14,15 +16,8 @@ def length(loss, packets):
     return wanted if loss * wanted <= LOSSES_MAX else int(LOSSES_MAX / loss)
 
 
-def draw(loss, packets, seed, correlation=0.0):
-    """Returns the sorted numbers of the lost among `packets` packets. `loss` is their share, exact (rounded to
-    whole packets) without correlation. `correlation` is that of neighbours: a chain of two states, which loses
-    every packet in the bad state."""
-    if not 0 <= loss < 1 or not 0 <= correlation < 1:
-        raise ValueError("loss and correlation are from 0 to below 1")
-    rng = random.Random(seed)
-    if correlation == 0.0:
-        return sorted(rng.sample(range(packets), round(loss * packets)))
+def chain(loss, packets, rng, correlation):
+    """Losses of neighbours correlate: of two states, the bad one loses every packet."""
     to_bad, to_good = (1 - correlation) * loss, (1 - correlation) * (1 - loss)
     bad = rng.random() < loss
     lost = []
@@ -31,6 +26,31 @@ def draw(loss, packets, seed, correlation=0.0):
             lost.append(number)
         bad = rng.random() >= to_good if bad else rng.random() < to_bad
     return lost
+
+
+def copula(loss, packets, rng, correlation):
+    """Normal numbers of neighbours correlate. A packet is lost if its number is among the least, whose share is `loss`."""
+    limit, weight = NormalDist().inv_cdf(loss), math.sqrt(1 - correlation ** 2)
+    one, lost = rng.gauss(0, 1), []
+    for number in range(packets):
+        if one < limit:
+            lost.append(number)
+        one = correlation * one + weight * rng.gauss(0, 1)
+    return lost
+
+
+CORRELATED = {"losses": chain, "numbers": copula}  # neighbours' losses, or the random numbers that decide about them
+
+
+def draw(loss, packets, seed, correlation=0.0, correlated="losses"):
+    """Returns the sorted numbers of the lost among `packets` packets. `loss` is their share, exact (rounded to
+    whole packets) without correlation."""
+    if not 0 <= loss < 1 or not 0 <= correlation < 1:
+        raise ValueError("loss and correlation are from 0 to below 1")
+    rng = random.Random(seed)
+    if loss == 0.0 or correlation == 0.0:
+        return sorted(rng.sample(range(packets), round(loss * packets)))
+    return CORRELATED[correlated](loss, packets, rng, correlation)
 
 
 def ruleset(patterns):

@@ -96,7 +96,7 @@ class Point(Conditions):
         shared = [str(value) for value in
                   (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
         if self.setup.seeds == "own":
-            shared = [shown(value) for name, value in self.items() if not DIMENSIONS[name].added or value != DEFAULTS[name]]
+            shared = [shown(value) for name, value in self.items() if not DIMENSIONS[name].added or self.adds(name)]
         words = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
         return int.from_bytes(hashlib.sha256(words.encode()).digest()[:6], "big")
 

@@ -216,6 +216,11 @@ class Wrong(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "'affected' compares with the run without losses"):
                 claims.check_quantity(trial.made(SIP, matrix=dict(lose_run=runs)), "affected")
 
+    def test_what_correlates_needs_a_correlation(self):
+        for correlation in (None, [0]):
+            self.wrong("'correlated' needs 'loss_correlation'", matrix=dict(correlated=["numbers"], loss_correlation=correlation))
+        self.wrong("'correlated' must be one of losses, numbers, not 'gaps'", matrix=dict(correlated=["gaps"]))
+
     def test_competing_traffic_in_a_part_of_the_run(self):
         self.wrong("'cross_from_s' needs 'cross_for_s'", SIP, cross_from_s=20)
         self.wrong("'cross_for_s' is of tcp-N: web-3 runs all the time", SIP, cross_for_s=5, matrix=dict(cross=["none", "tcp-1", "web-3"]))
@@ -241,6 +246,17 @@ class Jobs(unittest.TestCase):
         first, second = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
         self.assertNotEqual(job.Job(first).patterns, job.Job(second).patterns)
         self.assertNotEqual(job.Job(first).files["settings"], job.Job(second).files["settings"])
+
+    def test_without_a_correlation_it_does_not_matter_what_correlates(self):
+        for seeds in ("shared", "own"):
+            made = trial.made(TRIAL, seeds=seeds, matrix=dict(variant=["sctp-16"], loss_percent=[5], rate=[100],
+                                                              loss_correlation=[0, 0.8], correlated=["losses", "numbers"]))
+            points = {(point.loss_correlation, point.correlated): point for point in made.points("quick")}
+            for correlation, same in ((0, True), (0.8, False)):
+                losses, numbers = (job.Job(points[correlation, correlated]).files for correlated in ("losses", "numbers"))
+                self.assertEqual(losses == numbers, same, (seeds, correlation))
+        self.assertIn("5 %, correlation 0.8, correlated numbers, 100/s", points[0.8, "numbers"].place)
+        self.assertIn("_corr0.8_numbers_n", points[0.8, "numbers"].name)
 
     def test_a_job_is_always_the_same(self):
         point = self.points["sctp-unordered", 1, 100, 2]
