@@ -90,7 +90,7 @@ class Core final : private Connection::Owner,
   void follow(store::Changes changes, Following::Done done);
   /// Packets may pass by those rules until then, even if this process stands still.
   void lease(Instant until) {
-    if (following()) rules_.lease(until);
+    if (following() && !stop_.begun()) rules_.lease(until);
   }
   bool following() const { return rules_.following() != nullptr; }
   /// The store has lost all rules: has the journal write them again.

@@ -35,7 +35,6 @@ class MaxTree {
   }
 
   std::uint16_t operator[](std::uint32_t index) const { return nodes_[leaves_ + index]; }
-  std::uint16_t largest() const { return nodes_[1]; }
 
   void set(std::uint32_t index, std::uint16_t value) {
     std::uint32_t node = leaves_ + index;

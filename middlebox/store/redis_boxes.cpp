@@ -20,10 +20,19 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+/// Asks for batch_in(), and for the owner that knows of other boxes.
+RedisConnection::Words about_question(const RedisAddress& address) {
+  return {"HMGET", address.name + ":about", "owner", "batch", "withdrawn", "shared"};
+}
+
 /// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
 std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
-  if (about->elements < 2 || text_of(about->element[0]) != owner) return std::nullopt;
-  return parse_number<std::uint64_t>(text_of(about->element[1]), 0);
+  if (about->elements < 4 || text_of(about->element[0]) != owner) return std::nullopt;
+  const auto batch = parse_number<std::uint64_t>(text_of(about->element[1]), 0);
+  const auto withdrawn = text_of(about->element[2]);  // "OWNER BATCH": up to this one
+  if (!batch || !withdrawn.starts_with(owner + " ")) return batch;
+  const auto last = parse_number<std::uint64_t>(withdrawn.substr(owner.size() + 1), 0);
+  return last && *last < *batch ? batch : std::nullopt;
 }
 
 std::string boxes_key(const RedisAddress& address) { return address.name + ":boxes"; }
@@ -90,7 +99,7 @@ void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view
   // Not one that has just confirmed it.
   redis_.ask({"ZREMRANGEBYSCORE", key, "-inf", "(" + std::to_string(batch)});
   for (const auto& box : missing) {
-    // Of an earlier owner, with which no lease can be renewed.
+    // Of an earlier owner: the box will be in the set of the new one.
     if (!box.ends_with(owner)) redis_.ask({"ZREM", key, box});
     known_.erase(box);
     warnings_.push_back("box " + box_in(box) +
@@ -105,9 +114,9 @@ void Boxes::await_any(milliseconds patience) {
   const auto streams = redis_.next_or_error();
   if (streams->type == REDIS_REPLY_NIL) return;
   if (streams->type == REDIS_REPLY_ERROR) {
-    const std::string why(text_of(streams.get()));
-    if (!why.starts_with("WRONGTYPE")) redis_.lose(why);
+    if (!text_of(streams.get()).starts_with("WRONGTYPE")) redis_.fail(streams.get());
     redis_.ask({"DEL", key});
+    forget_confirmed();
     return;
   }
   const auto* const entries = streams->element[0]->element[1];
@@ -130,9 +139,9 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
 
 std::optional<Instant> Lease::renew(const Followed& followed) {
   const Instant now = Clock::now();
-  const bool news =
-      failure_.empty() && (batch_ != followed.batch || member_ != box_ + "@" + followed.owner);
-  if (until_ <= now) note_end();
+  if (joined_at_ && std::max(until_, *joined_at_ + kLease) <= now) leave();
+  const bool news = joined_at_ && failure_.empty() &&
+                    (batch_ != followed.batch || member_ != box_ + "@" + followed.owner);
   if ((news || now >= asked_at_ + kLeaseRenewal) && now >= rejoin_at_) {
     asked_at_ = now;
     failure_.clear();
@@ -153,39 +162,39 @@ void Lease::ask(const Followed& followed, Instant now) {
   if (!owner_->connected()) owner_->connect();
   if (until_ <= now && !is_close(followed)) return;
   const auto number = std::to_string(followed.batch);
-  const auto before = std::exchange(member_, box_ + "@" + followed.owner);
+  const auto member = box_ + "@" + followed.owner;
   batch_ = followed.batch;
   owner_->send({"MULTI"});
-  owner_->send({"ZADD", boxes_key(address_), number, member_});
+  owner_->send({"ZADD", boxes_key(address_), number, member});
   owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", "box", box_});
-  owner_->send({"HMGET", address_.name + ":about", "owner", "batch", "shared"});
+  owner_->send(about_question(address_));
   // For another owner, which has claimed the same Redis since.
-  if (before != member_) owner_->send({"ZREM", boxes_key(address_), before});
+  if (member_ != member) owner_->send({"ZREM", boxes_key(address_), member_});
   owner_->send({"EXEC"});
-  for (int queued = before == member_ ? 4 : 5; queued > 0; --queued) owner_->next();
+  for (int queued = member_ == member ? 4 : 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
   const bool added = done->elements >= 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
   if (!added) return;
+  member_ = member;
+  if (!joined_at_) joined_at_ = now;
   const auto* const about = done->element[2];
   const bool current = batch_in(about, followed.owner) == followed.batch;
-  if (!current || text_of(about->element[2]) != followed.owner) return;
-  until_ = now + kLease;
-  if (!since_) since_ = now;
+  if (current && text_of(about->element[3]) == followed.owner) until_ = now + kLease;
 }
 
 /// The owner waits for a box in the set, so it must be able to catch up.
 bool Lease::is_close(const Followed& followed) {
-  const auto about = owner_->ask({"HMGET", address_.name + ":about", "owner", "batch"});
+  const auto about = owner_->ask(about_question(address_));
   const auto batch = batch_in(about.get(), followed.owner);
   return batch && *batch <= followed.batch + kBatchesKept;
 }
 
-void Lease::note_end() {
-  if (!since_) return;
-  const bool steady = until_ - *std::exchange(since_, std::nullopt) >= kSteady;
+void Lease::leave() {
+  const bool steady = until_ - *joined_at_ >= kSteady;
   pause_ = steady ? std::chrono::seconds()
                   : std::min(2 * pause_ + std::chrono::seconds(1), kRejoinPauseMax);
-  rejoin_at_ = until_ + pause_;
+  rejoin_at_ = std::max(until_, *joined_at_ + kLease) + pause_;
+  joined_at_.reset();
 }
 
 }  // namespace simco::store

@@ -1,13 +1,14 @@
-// Several boxes enforce the rules of one store: its owner, and boxes that stand by. Each of these
-// has a lease. An owner's write returns when each box with a lease enforces it, or its lease is
-// over: a box that cannot be reached closes, and then the owner goes on without it.
+// Several boxes enforce the rules of one store: its owner, and boxes that stand by, each with a
+// lease while it has all of them. An owner's write returns when each box in the set enforces it, or
+// no lease is left: a box that cannot be reached closes, and then the owner goes on without it.
 //
 // In Redis: a sorted set of boxes, whose score is the last batch that they enforce, and a stream
 // that wakes the owner. Redis carries out one command after the other, so for each batch, either a
 // box has it before it gets a lease, or the owner finds the box in the set when it stores the
-// batch. No box gets a lease before the owner has said that it knows of other boxes ("shared" in
-// NAME:about): an owner that cannot store a batch must know whether to wait. tests/simulator/spec/
-// lease.pml has all of this.
+// batch. In NAME:about, "shared" names the owner that knows of other boxes: before, none gets a
+// lease, as an owner that cannot store a batch must know whether to wait. "withdrawn" names the
+// owner and the last batch that it tried in vain: no box gets a lease by it or by earlier ones.
+// tests/simulator/spec/lease.pml is the specification, for one box that stands by.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class Boxes {
   void ask();
   /// Takes the answer to it.
   void note(const redisReply* boxes);
-  /// Waits for all boxes with a lease: `boxes` is the answer, `batch` the number of the batch,
+  /// Waits for all boxes in the set: `boxes` is the answer, `batch` the number of the batch,
   /// `owner` the token of its owner. If the answer is not `complete`, as Redis has lost data, for
   /// as long as a lease may last. Throws StoreError if Redis does not answer.
   void await(const redisReply* boxes, std::uint64_t batch, std::string_view owner, bool complete);
@@ -82,19 +83,19 @@ class Lease {
  private:
   void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
-  /// The lease was found to be over.
-  void note_end();
+  /// The lease is over, or did not come: the owner must not wait for this box again at once.
+  void leave();
 
   RedisAddress address_;
   std::string box_;
   std::optional<RedisConnection> owner_;
   std::string member_;  ///< as confirmed last
   std::uint64_t batch_ = 0;
-  std::string failure_;           ///< of the last question
-  Instant asked_at_{};            ///< last
-  Instant until_{};               ///< of the lease
-  std::optional<Instant> since_;  ///< it has lasted
-  Instant rejoin_at_{};           ///< not before then
+  std::string failure_;               ///< of the last question
+  Instant asked_at_{};                ///< last
+  std::optional<Instant> joined_at_;  ///< since then the owner waits for this box
+  Instant until_{};                   ///< of the lease
+  Instant rejoin_at_{};               ///< not before then
   std::chrono::seconds pause_{};
 };
 

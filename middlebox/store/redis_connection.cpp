@@ -44,10 +44,15 @@ RedisConnection::Reply RedisConnection::next_or_error() {
 
 RedisConnection::Reply RedisConnection::next() {
   Reply reply = next_or_error();
-  if (reply->type != REDIS_REPLY_ERROR) return reply;
-  const std::string why(text_of(reply.get()));
-  // With more replies on their way, the connection could not be used again.
-  if (!why.starts_with("READONLY")) lose(why);
+  if (reply->type == REDIS_REPLY_ERROR) fail(reply.get());
+  return reply;
+}
+
+void RedisConnection::fail(const redisReply* error) {
+  const std::string why(text_of(error));
+  // With more replies on their way, the connection could not be used again. UNBLOCKED: a replica
+  // from now on, while it waited.
+  if (!why.starts_with("READONLY") && !why.starts_with("UNBLOCKED")) lose(why);
   close();
   throw StoreTaken(place() +
                    ": this Redis has become a replica; its rules are another "

@@ -53,6 +53,8 @@ class RedisConnection {
   }
   /// Closes the connection and throws StoreError.
   [[noreturn]] void lose(const std::string& why);
+  /// The same after an error of a command, or throws StoreTaken if that is why.
+  [[noreturn]] void fail(const redisReply* error);
 
  private:
   RedisAddress address_;

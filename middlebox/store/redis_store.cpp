@@ -75,13 +75,9 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
 
 void RedisStore::claim(const About& before) {
   token_ = random_token();
-  RedisConnection::Words words = {"HSET", key("about"), "schema", kKeysVersion, "owner", token_};
-  // What was withdrawn stays so until everything is written.
-  const bool known = before.batch || before.owner.empty();
   const auto batch = std::to_string(before.batch.value_or(0));
-  if (known)
-    words.insert(words.end(), {"batch", batch, "previous", before.owner, "claimed", batch});
-  redis_.ask(words);
+  redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
+              "previous", before.owner, "claimed", batch});
   // The key may have another type.
   redis_.send({"ZREM", key("boxes"), lease_.member()});
   redis_.next_or_error();
@@ -93,11 +89,12 @@ void RedisStore::claim(const About& before) {
   redis_.ask({"HSET", key("about"), "shared", token_});
 }
 
-void RedisStore::share() {
-  if (failed_ || boxes_.none() || shared_.exchange(true)) {
+void RedisStore::share(bool said) {
+  if (said || failed_ || boxes_.none()) {
     redis_.ask({"UNWATCH"});
     return;
   }
+  shared_ = true;
   redis_.ask({"MULTI"});
   redis_.ask({"HSET", key("about"), "shared", token_});
   redis_.ask({"EXEC"});
@@ -123,10 +120,17 @@ void RedisStore::verify() {
     redis_.close();
     throw StoreTaken(place() + ": this Redis has become a replica");
   }
-  require_ownership(false);
+  bool said = false;
+  try {
+    said = require_ownership(false);
+  } catch (const StoreLost&) {
+    // A box may follow what Redis has now, and not what has ended since.
+    if (shared_) withdraw();
+    throw;
+  }
   boxes_.ask();
   boxes_.note(redis_.next_or_error().get());
-  share();
+  share(said);
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -212,7 +216,7 @@ std::optional<RedisStore::Changed> RedisStore::read_changed_pids(const About& ab
       !followed_.empty() && about.previous == followed_ && about.claimed >= stored_;
   const bool same = about.owner == followed_;
   if (!about.owner.empty() && !same && !continued) return std::nullopt;
-  // Redis has gone back, or its owner cannot write: it will write everything.
+  // Redis has gone back: its owner will write everything.
   if (same && (!about.batch || (stored_ != kUnknown && *about.batch < stored_))) {
     if (wait) std::this_thread::sleep_for(kFollowPatience);
     return Changed{{"HMGET", key("rules")}, stored_};
@@ -264,9 +268,9 @@ Batch RedisStore::read_rules(const Changed& changed) {
 
 // --- Writing -------------------------------------------------------------------------------------
 
-void RedisStore::require_ownership(bool all) {
+bool RedisStore::require_ownership(bool all) {
   redis_.send({"WATCH", key("about"), key("rules")});
-  redis_.send({"HMGET", key("about"), "owner", "batch"});
+  redis_.send({"HMGET", key("about"), "owner", "batch", "shared"});
   redis_.send({"HLEN", key("rules")});
   redis_.next();
   const auto about = redis_.next_or_error();
@@ -279,11 +283,12 @@ void RedisStore::require_ownership(bool all) {
     throw StoreTaken(place() +
                      ": another middlebox has taken over these rules; this process must stop");
   }
-  if (all) return;
+  const bool said = text_of(about->element[2]) == token_;
+  if (all) return said;
   const auto batch = text_of(about->element[1]);
   const bool earlier = stored_ != 0 && !parse_number<std::uint64_t>(batch, stored_);
   const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < rules_;
-  if (!emptied && !earlier && !evicted) return;
+  if (!emptied && !earlier && !evicted) return said;
   redis_.close();
   throw StoreLost(place() +
                   (emptied   ? ": the rules are gone"
@@ -341,10 +346,7 @@ void RedisStore::write(const Batch& batch) {
     throw;
   }
   await_boxes(done->element[done->elements - 2], !batch.all);
-  if (!shared_ && !boxes_.none()) {
-    require_ownership(false);
-    share();
-  }
+  if (!shared_ && !boxes_.none()) share(require_ownership(false));
   await_replicas();
 }
 
@@ -360,30 +362,31 @@ void RedisStore::await_boxes(const redisReply* boxes, bool complete) {
 // The middlebox ends rules even if that cannot be stored.
 void RedisStore::close_others() {
   if (!shared_) return;
-  for (int tries = kLease / kLeasePatience; tries > 0; --tries) {
-    try {
-      withdraw_batch();
-      break;
-    } catch (const StoreError&) {
-      std::this_thread::sleep_for(kLeasePatience);
-    }
+  const auto over = std::chrono::steady_clock::now() + kLease;
+  while (!withdraw() && std::chrono::steady_clock::now() < over) {
+    std::this_thread::sleep_for(kLeasePatience);
   }
   Boxes::await_end();
 }
 
-void RedisStore::withdraw_batch() {
-  RedisConnection again(redis_.address(), kLeasePatience);
-  again.connect();
-  again.ask({"WATCH", key("about")});
-  const auto owner = again.ask({"HGET", key("about"), "owner"});
-  if (text_of(owner.get()) != token_) return;
-  again.ask({"MULTI"});
-  again.ask({"HDEL", key("about"), "batch"});
-  again.ask({"EXEC"});
+// One command, which names owner and batch: a Redis that stands still carries it out as soon as it
+// goes on, and it means nothing for later batches or to another owner.
+bool RedisStore::withdraw() {
+  try {
+    RedisConnection again(redis_.address(), kLeasePatience);
+    again.connect();
+    again.ask({"HSET", key("about"), "withdrawn", token_ + " " + std::to_string(tried_)});
+    return true;
+  } catch (const StoreError&) {
+    return false;
+  }
 }
 
 RedisConnection::Reply RedisStore::store(const Batch& batch) {
-  if (!redis_.connected()) redis_.connect();
+  if (!redis_.connected()) {
+    redis_.connect();
+    boxes_.forget_confirmed();  // its clock may have gone back with it
+  }
   require_ownership(batch.all);
   std::size_t queued = queue(batch);
   const auto before = std::exchange(rules_, 0);  // unless we learn more

@@ -13,7 +13,7 @@
 
 namespace simco::store {
 
-/// Blocks for at most kRedisPatience per operation. One thread at a time.
+/// Blocks for a few times kRedisPatience and kLease at most. One thread at a time.
 class RedisStore final : public Store {
  public:
   /// Nothing is sent before the first call.
@@ -38,7 +38,7 @@ class RedisStore final : public Store {
   /// What the owner has written beside the rules.
   struct About {
     std::string owner;  ///< empty: nothing has been written, or a replica is being filled
-    std::optional<std::uint64_t> batch;  ///< nothing: withdrawn, as the next could not be stored
+    std::optional<std::uint64_t> batch;  ///< nothing: of an earlier version, or nothing is there
     Counters counters;
     std::string previous;       ///< owner, whose history this one continues
     std::uint64_t claimed = 0;  ///< the last batch of that
@@ -66,21 +66,22 @@ class RedisStore final : public Store {
   std::optional<Changed> read_changed_pids(const About& about, bool wait);
   Batch read_rules(const Changed& changed);
   /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
-  /// written. Watches them.
-  void require_ownership(bool all);
+  /// written. Watches them. Returns whether they say that other boxes may have leases.
+  bool require_ownership(bool all);
   /// Queues the commands that carry out `batch`. Returns their number.
   std::size_t queue(const Batch& batch);
   void await_replicas();
   RedisConnection::Reply store(const Batch& batch);
   /// Lets other boxes have leases once there are any and all is stored: from then on, what cannot
-  /// be stored waits for their end. Within WATCH and a look at the owner.
-  void share();
-  /// Waits for the boxes with a lease: `boxes` is the answer to Boxes::ask().
+  /// be stored waits for their end. `said`: as require_ownership() has found.
+  void share(bool said);
+  /// Waits for the boxes in the set: `boxes` is the answer to Boxes::ask().
   void await_boxes(const redisReply* boxes, bool complete);
   /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
   void close_others();
-  /// No box gets a lease any more, until the next batch is stored.
-  void withdraw_batch();
+  /// No box gets a lease any more, until a later batch is stored. Returns false if Redis does not
+  /// say that it has heard.
+  bool withdraw();
 
   RedisConnection redis_;
   Boxes boxes_{redis_};
@@ -91,7 +92,7 @@ class RedisStore final : public Store {
   std::uint64_t tried_ = 0;           ///< the last batch
   std::uint64_t stored_ = 0;          ///< the last batch that was acknowledged, or followed
   bool current_ = true;               ///< a replica has all that its primary has
-  bool failed_ = false;               ///< the last batch could not be stored
+  bool failed_ = false;               ///< the last batch is not known to be stored
   std::atomic<bool> shared_ = false;  ///< other boxes may have leases
   std::int64_t rules_ = 0;            ///< least number of rules in Redis
 };

@@ -95,7 +95,8 @@ class Store {
   /// True if it is a copy of a store that another middlebox may own. Throws StoreError if it cannot
   /// be reached.
   virtual bool is_copy() { return false; }
-  /// True if other boxes have had a lease on its rules. For any thread.
+  /// True if other boxes may have a lease on its rules, or an earlier owner knew of some. For any
+  /// thread.
   virtual bool is_shared() const { return false; }
   /// Claims the store for this process, unless it is a copy, and reads it. Must be called once,
   /// before follow() and write(). Throws StoreError if the store cannot be reached, is in use, or
@@ -113,9 +114,8 @@ class Store {
   /// copy; StoreLost if it has lost data.
   virtual void verify() {}
   /// Stores `batch`, which is durable when the call returns, and enforced by each box that has a
-  /// copy and lets packets pass (confirm()). Throws StoreError if none of it is
-  /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken
-  /// and StoreLost where that is why.
+  /// copy and lets packets pass (confirm()). Throws StoreError if all or none of it may be stored,
+  /// after the last lease by earlier batches is over; StoreTaken and StoreLost where that is why.
   virtual void write(const Batch& batch) = 0;
   /// Returns lines for the log since the last call: what write() has had to do without.
   virtual std::vector<std::string> take_warnings() { return {}; }

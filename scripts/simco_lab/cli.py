@@ -52,8 +52,6 @@ def parser():
                      help="run only the K-th of N parts, of about the same length; 'merge' puts them together")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
                      help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
-    run.add_argument("--options", default="", metavar="TEXT",
-                     help="additional SCTP options for both programs, for trials")
     merge = verbs.add_parser("merge", help="put parts of a run together (run --shard), and write the report")
     merge.add_argument("dir", nargs="+", type=Path, help="a scenario's results, or a folder of them")
     merge.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
@@ -192,7 +190,7 @@ def run(arguments):
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     points = shards.part_of(points, arguments.shard)
     with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift, arguments.on) as engine:
-        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, arguments.options, engine.stop)
+        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, engine.stop)
         possible = able(points, engine.lacking)
         good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:
@@ -201,8 +199,6 @@ def run(arguments):
         folder = arguments.out / scenario.name
         share = "" if arguments.fraction == 1 else f", {100 * arguments.fraction:g} % of its transactions"
         about = f"{engine.about}, scale {arguments.scale}{share}."
-        if arguments.options:
-            about += f" Trial with `{arguments.options.strip()}`."
         folder.mkdir(parents=True, exist_ok=True)  # what `plot` needs beside the points:
         (folder / archive.SCENARIO).write_text(scenario.path.read_text())
         (folder / archive.ABOUT).write_text(json.dumps({

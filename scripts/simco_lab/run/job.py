@@ -140,10 +140,9 @@ def modules(point):
 
 @dataclass(frozen=True)
 class Job:
-    """The files that run a point. `extra_options` are SCTP options for both programs, for trials."""
+    """The files that run a point."""
 
     point: object
-    extra_options: str = ""
 
     @cached_property
     def patterns(self):
@@ -163,7 +162,7 @@ class Job:
     def files(self):
         """{name: text}"""
         point, network, transport = self.point, self.network, self.point.variant.transport
-        sctp_options = f"{PROFILES[point.profile].sctp_options} {self.extra_options}".split() if transport.options else []
+        sctp_options = PROFILES[point.profile].sctp_options.split() if transport.options else []
         traffic = cross.Cross.parse(point.cross)
         server = " ".join(server_command(point, network, sctp_options))
         proxied = proxies.proxied(point)

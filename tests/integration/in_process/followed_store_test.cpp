@@ -247,10 +247,11 @@ class Boxes : public Followed {
   using Clock = std::chrono::steady_clock;
   Boxes() { follower->open(); }
   /// Follows and enforces, as a box does. Returns the end of its lease, if it has one.
-  std::optional<Instant> ask_for_lease() {
+  std::optional<Instant> ask_for_lease() { return ask_for_lease(*follower); }
+  static std::optional<Instant> ask_for_lease(Store& box) {
     try {
-      follower->follow();
-      return follower->confirm();
+      box.follow();
+      return box.confirm();
     } catch (const StoreError&) {
       return std::nullopt;  // The owner's Redis does not answer yet.
     }
@@ -275,6 +276,14 @@ class Boxes : public Followed {
       EXPECT_EQ(ask_for_lease(), std::nullopt);
       return ask_owner("zcard simco:boxes") == "1\n";
     }));
+  }
+  /// Another box, which was not there before and has all that the owner's Redis has.
+  std::unique_ptr<Store> another_box() {
+    const std::string about = "hmget simco:about batch withdrawn shared";
+    EXPECT_TRUE(eventually([&] { return ask(about) == ask_owner(about); }));
+    auto other = open_at(replica);
+    other->open();
+    return other;
   }
   /// The owner writes, on a thread of its own.
   std::future<Instant> write(std::uint32_t pid) {
@@ -377,6 +386,66 @@ TEST_F(Boxes, AnOwnerThatCannotStoreLeavesNoBoxALease) {
   EXPECT_EQ(follower->confirm(), std::nullopt);
   owner->write({{entry(3, "three")}, {4, 2}, true});
   join();
+}
+
+// What the owner has said in vain while its Redis stood still is heard when that goes on.
+TEST_F(Boxes, ARedisThatGoesOnGrantsNoLeaseByAnEarlierBatch) {
+  join();
+  ask_owner("del simco:boxes");
+  primary.program().signal(SIGSTOP);
+  EXPECT_THROW(write(10).get(), StoreError);
+  primary.program().signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return ask_owner("hexists simco:about withdrawn") == "1\n"; }));
+  const auto other = another_box();
+  EXPECT_EQ(ask_for_lease(*other), std::nullopt);
+  write(10).get();
+  EXPECT_TRUE(eventually([&] { return ask_for_lease(*other).has_value(); }));
+}
+
+TEST_F(Boxes, ARedisThatHasGoneBackGrantsNoLease) {
+  join();
+  const auto batch = ask_owner("hget simco:about batch");
+  write(10).get();
+  ask_owner("hset simco:about batch " + batch);
+  ask_owner("xtrim simco:changes maxlen 0");
+  EXPECT_TRUE(eventually([&] { return ask("xlen simco:changes") == "0\n"; }));
+  EXPECT_THROW(owner->verify(), store::StoreLost);
+  const auto other = another_box();
+  EXPECT_EQ(ask_for_lease(*other), std::nullopt);
+  owner->write({{entry(10, "rule")}, {11, 2}, true});
+  EXPECT_TRUE(eventually([&] { return ask_for_lease(*other).has_value(); }));
+}
+
+TEST_F(Boxes, AnOwnerSaysAgainThatItKnowsOfOthers) {
+  join();
+  ask_owner("hdel simco:about shared");
+  EXPECT_TRUE(eventually([&] { return ask("hexists simco:about shared") == "0\n"; }));
+  owner->verify();
+  EXPECT_EQ(ask_owner("hget simco:about shared"), ask_owner("hget simco:about owner"));
+}
+
+// The owner would wait for it again and again.
+TEST_F(Boxes, ABoxThatGetsNoLeasePauses) {
+  const Instant began = Clock::now();
+  ask_in_vain();
+  const Instant joined = Clock::now();
+  while (Clock::now() < joined + store::kLease) EXPECT_EQ(ask_for_lease(), std::nullopt);
+  EXPECT_EQ(ask_for_lease(), std::nullopt);
+  ask_owner("del simco:boxes");
+  while (ask_owner("zcard simco:boxes") == "0\n") ask_for_lease();
+  EXPECT_GE(Clock::now(), began + store::kLease + std::chrono::seconds(1));
+}
+
+// As when another box takes its place while it waits for one that does not answer.
+TEST_F(Boxes, AnOwnerThatWaitsSeesThatItIsOneNoLonger) {
+  join();
+  const Instant began = Clock::now();
+  auto written = write(10);
+  ask_owner("replicaof 127.0.0.1 1");
+  try {
+    EXPECT_GE(written.get(), began + store::kLease);  // a machine that is slow
+  } catch (const store::StoreTaken&) {
+  }
 }
 
 TEST_F(Boxes, ABoxWithoutItsOwnerHasNoLeaseForLong) {

@@ -17,9 +17,11 @@
 #define deleted 2
 typedef About {
   byte owner;        /* its token, from 1; 0: there is nothing */
-  byte batch;        /* 0: withdrawn */
+  byte batch;
   bit has;           /* the rule */
   byte shared;       /* the owner that knows of a box beside it */
+  byte withdrawn_by; /* this owner has tried batches in vain, */
+  byte withdrawn;    /* up to this one */
 };
 About about;         /* in the owner's Redis, and in the copy that the other box follows */
 About copy;
@@ -71,12 +73,13 @@ active proctype stands_by() {
   byte owner; byte batch; bit granted;
 endless:
   do
-  :: atomic { copy.owner && copy.batch && NEWS && !GOES_BACK ->
+  :: atomic { copy.owner && NEWS && !GOES_BACK ->
        follows = copy.owner; enforces = copy.batch; open = copy.has }
   :: atomic { follows && (about.owner != member || enforces != member_batch || lease < LEASE) ->
        asked = LEASE; owner = follows; batch = enforces };
      atomic { !stands -> member = owner; member_batch = batch;
-       granted = (about.owner == owner && about.batch == batch);
+       granted = (about.owner == owner && about.batch == batch &&
+                  (about.withdrawn_by != owner || about.withdrawn < batch));
 #if PLANTED != 1
        granted = granted && about.shared == owner
 #endif
@@ -96,9 +99,9 @@ inline note() {
   shared = shared || member;
   if :: shared && about.owner == token -> about.shared = token :: else fi
 }
-/* After a failure or a loss of data it writes everything: a follower finds a number missing. */
+/* After a loss of data it writes everything: a follower finds a number missing. */
 inline exec() {
-  lost = (stored == 0 || about.batch != stored);
+  lost = (about.owner != token || about.batch < stored);
   tried = tried + (lost -> 2 : 1);
   if :: lost -> member = 0; member_batch = 0 :: else fi;
   about.owner = token; about.batch = tried; about.has = v;
@@ -109,10 +112,10 @@ inline exec() {
 #define LEASES_END patience = LEASE + 1; patience == 0
 
 active proctype middlebox() {
-  bit v; bit lost; bit done; bit withdrawn; bit shared; bit mine;
+  bit v; bit lost; bit done; bit withdrawn; bit shared; bit mine; bit failed;
   byte stored; byte tried; byte batches;
 endless: /* It claims the store, and the rule is as there. If all is lost, a lease passes first. */
-  atomic { !stands && batches < BATCHES && (about.owner || !lease) ->
+  atomic { !stands && batches < BATCHES && (about.owner || !(lease || asked)) ->
     batches++; token++; about.owner = token; stored = about.batch;
     shared = (about.shared != 0 && PLANTED != 6);
     tried = (tried > stored -> tried : stored); mine = about.has;
@@ -121,12 +124,12 @@ endless: /* It claims the store, and the rule is as there. If all is lost, a lea
     atomic { !stands -> note() };
 endless_idle:
     do
-    :: atomic { !stands && !shared && member && (stored || PLANTED == 5) -> note() }
-    :: atomic { batches < BATCHES -> batches++; told = 0; v = !mine; done = 0; went_on = 0 };
+    :: atomic { !stands && !shared && member && (!failed || PLANTED == 5) -> note() }
+    :: atomic { batches < BATCHES -> batches++; told = 0; v = !mine; failed = 1; went_on = 0 };
        if
-       :: atomic { !stands -> exec(); stored = tried; done = 1; shared = shared || member }
-       :: atomic { stands -> tried++; stored = 0 }
-       :: atomic { FAULT(!stands); stands = 1; exec(); stored = 0 }
+       :: atomic { !stands -> exec(); stored = tried; done = 1; failed = 0; shared = shared || member }
+       :: atomic { stands -> if :: tried++ :: skip fi }
+       :: atomic { FAULT(!stands); stands = 1; exec() }
        fi;
        if
        :: done -> patience = LEASE + 1;
@@ -134,13 +137,13 @@ endless_idle:
           :: atomic { !stands && PLANTED != 3 -> note();
                if :: CONFIRMED && !lost -> break :: else fi }
           :: atomic { patience == 0 || PLANTED == 3 -> break }
-          :: atomic { stands && patience -> patience = LEASE + 1; stored = 0; done = 0 };
+          :: atomic { stands && patience -> patience = LEASE + 1; done = 0 };
              patience == 0; break
           od
        :: !done && shared ->
           if
-          :: atomic { !stands && about.owner == token && PLANTED != 4 ->
-               about.batch = 0; withdrawn = 1 }
+          :: atomic { !stands && PLANTED != 4 ->
+               about.withdrawn_by = token; about.withdrawn = tried; withdrawn = 1 }
           :: stands || PLANTED == 4
           fi;
           LEASES_END
@@ -155,8 +158,8 @@ endless_idle:
     od
   } unless { killed };
   atomic {
-    killed = 0; v = 0; done = 0; lost = 0; withdrawn = 0; shared = 0; stored = 0; patience = 0;
-    mine = 0
+    killed = 0; v = 0; done = 0; lost = 0; withdrawn = 0; shared = 0; stored = 0; failed = 0;
+    patience = 0; mine = 0
   };
   goto endless
 }
@@ -167,7 +170,7 @@ endless:
   :: atomic { FAULT(!killed); killed = 1 }
   :: atomic { FAULT(!stands); stands = 1 }
   :: atomic { FAULT(about.owner); about.owner = 0; about.batch = 0; about.has = 0; about.shared = 0;
-       member = 0; member_batch = 0 }
+       about.withdrawn_by = 0; about.withdrawn = 0; member = 0; member_batch = 0 }
   /* The documented window: what ended while it stood still may be open for a lease. */
   :: atomic { stands -> stands = 0; went_on = 1; if :: about.batch && told -> told = 0 :: else fi }
   od
