@@ -22,6 +22,8 @@ inline constexpr std::chrono::milliseconds kLeaseMargin{50};
 /// Maximum time to wait for each reply of the owner's Redis: a dead owner's place must be taken
 /// meanwhile.
 inline constexpr std::chrono::milliseconds kLeasePatience{100};
+/// An owner tries so often, kLeasePatience apart, to withdraw what it could not store.
+inline constexpr int kWithdrawTries = 10;
 /// A box whose lease has ended asks for the next one after a pause, which doubles up to this: the
 /// owner must not wait for it all the time.
 inline constexpr std::chrono::seconds kRejoinPauseMax{30};

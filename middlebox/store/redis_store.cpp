@@ -362,8 +362,7 @@ void RedisStore::await_boxes(const redisReply* boxes, bool complete) {
 // The middlebox ends rules even if that cannot be stored.
 void RedisStore::close_others() {
   if (!shared_) return;
-  const auto over = std::chrono::steady_clock::now() + kLease;
-  while (!withdraw() && std::chrono::steady_clock::now() < over) {
+  for (int tries = kWithdrawTries; tries > 0 && !withdraw(); --tries) {
     std::this_thread::sleep_for(kLeasePatience);
   }
   Boxes::await_end();
