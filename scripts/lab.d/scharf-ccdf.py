@@ -21,3 +21,5 @@ lab.claim("E5b", "TCP's 99th percentile is above that of SCTP with 16 streams",
           lambda r: r.p99("sctp-16") < r.p99("tcp"))
 lab.claim("G8", "with more than six streams the mean is that of unordered delivery",
           lambda r: r.mean("sctp-16").like(r.mean("sctp-unordered")))
+lab.claim("G9", "small steps at R = 30 ms, where two chunks were bundled",
+          lambda r: r.bundled().within(above=0.1, runs="every"), variant=["sctp-16", "sctp-unordered"])

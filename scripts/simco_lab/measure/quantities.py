@@ -72,6 +72,14 @@ def at_the_end(run):
     return statistics.percentile(run.times[-max(len(run.times) // 10, 1):], 50.0)
 
 
+def bundled(run):
+    """Returns the share of the messages that take a round trip and about the time between two messages: they have waited for the
+    next one, which went in the same packet."""
+    point = run.record["point"]
+    gap = 1000.0 / point["rate"]
+    return 100.0 * float((numpy.abs(run.times - 2 * point["delay_ms"] - gap) < gap / 4).mean())
+
+
 def variance(run):
     answered = run.times[numpy.isfinite(run.times)]
     return float(answered.var(ddof=1)) if len(answered) > 1 else math.nan
@@ -150,6 +158,7 @@ QUANTITIES = table(
     Quantity("octets", "Octets per transaction", recorded("cost", "octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
     Quantity("silence", "Longest time without a reply (ms)", silence),
+    Quantity("bundled", "A round trip and the time between two messages (% of the messages)", bundled, unit="%"),
     Quantity("late", f"Without a reply within {LATE_MS:g} ms", lambda run: float((run.times > LATE_MS).sum()), unit=""),
     Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
     Quantity("sender", "Sender's wait (ms)", waited, captured=True),

@@ -52,6 +52,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(of("silence", math.inf, math.inf), math.inf)
         self.assertEqual(of("late", 500, 501, math.inf, 5), 2)
 
+    def test_messages_that_have_waited_for_the_next_one(self):
+        run = Run(numpy.array([20, 30.1, 29, 35, 40, math.inf, 20, 20]), {"point": {"delay_ms": 10, "rate": 100}})
+        self.assertEqual(QUANTITIES["bundled"].of_run(run), 25)
+
     def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
         for figures, octets in (({"cwnd_segments": 10.0, "mss_octets": 1448.0, "rtt_ms": 40.0}, 14480.0),
                                 ({"cwnd_octets": 4380.0}, 4380.0), ({"sent_datagrams": 3.0}, None)):
