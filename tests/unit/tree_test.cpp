@@ -34,7 +34,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 /// Reads which folders each folder may include, by the last part of their names, from the table of
-/// folders: `folder/`, contents, the folders that it sees beside wire.
+/// folders: `folder/`, whether it is pure, the folders that it sees beside wire.
 Arrows read_arrows(std::istream& document) {
   std::map<std::string, std::string> by_name;
   std::map<std::string, std::string> sees;
