@@ -8,7 +8,7 @@ import threading
 import time
 
 from .network import ROOT
-from .operation import DELETE, ENABLE, EXTEND, OFF, ON, Operation
+from .operation import DELETE, ENABLE, EXTEND, OFF, ON, STORE_FAILS, Operation
 
 sys.path.insert(0, str(ROOT / "tests/campaigns"))
 from middlebox import address_tuple, change, codec, number, per, request, se, value_of  # noqa: E402
@@ -17,7 +17,6 @@ ADDRESS = ("192.0.2.1", 7626)
 ANSWER = 4.0  # seconds until a request counts as unanswered
 INTERNAL_PORT = 5004
 NO_RULE = "0x0343"
-STORE_FAILS = "0x0342"
 RULES_MAX = 40  # of a run: each has a port that is probed
 
 

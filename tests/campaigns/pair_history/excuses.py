@@ -3,6 +3,7 @@ that says so. Nothing else excuses an anomaly."""
 import dataclasses
 import pathlib
 
+from .operation import EXTEND, STORE_FAILS
 from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -77,6 +78,12 @@ def excuses_of(course):
             if fault[2] == "memory":
                 found.append(Undoing(float("-inf"), fault[0], max(one[1] for one in course.faults), False, "memory"))
     return found
+
+
+def taken_back(operations):
+    """A refused extension may be in force until the first box takes it back. Nothing that was acknowledged replaces it."""
+    return [Undoing(float("inf"), one.begin, float("inf"), reason="refused", of=one) for one in operations
+            if one.kind == EXTEND and STORE_FAILS in one.source]
 
 
 def slack_of(course):

@@ -5,6 +5,7 @@ import math
 # The kinds of an operation on one rule.
 ENABLE, EXTEND, DELETE = "enable", "extend", "delete"  # done by an agent
 ON, OFF = "on", "off"  # observed: in a list, by a refusal, by a probe that passed
+STORE_FAILS = "0x0342"  # of a refusal
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ An Undoing is a time in which the documents allow the pair to go back to an earl
 """
 import dataclasses
 
-from .operation import DELETE, ENABLE, EXTEND, OFF, ON
+from .operation import DELETE, ENABLE, EXTEND, OFF, ON, Operation
 
 ABSENT = (None, None)  # (port, index of the operation that set the end of the lifetime)
 SHOWN = 6
@@ -20,12 +20,13 @@ class Undecided(Exception):
 @dataclasses.dataclass(frozen=True)
 class Undoing:
     """Between `begin` and `end` the pair may go back to any state that was replaced after `since`. If
-    `ends_only`, no acknowledged grant may be undone, only the end of a rule."""
+    `ends_only`, no acknowledged grant may be undone, only the end of a rule. If `of` is given, only that operation."""
     since: float
     begin: float
     end: float
     ends_only: bool = False
     reason: str = ""
+    of: Operation | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Search:
 
     def undone(self, point, undoing, deadline):
         if undoing.begin > deadline or undoing.end < point.latest:
+            return
+        if undoing.of and (point.state == ABSENT or self.operations[point.state[1]] is not undoing.of):
             return
         for one in point.earlier:
             if one.end < undoing.since or one.state == point.state or (undoing.ends_only and one.granted):

@@ -205,19 +205,21 @@ class Run:
         try:
             if Search(operations, (), slack).run():
                 return
-            search = Search(operations, self.undoings, slack)
+            undoings = self.undoings + excuses.taken_back(operations)
+            search = Search(operations, undoings, slack)
             if search.run():
-                self.excused.update(self.needed(operations, slack))
+                self.excused.update(self.needed(operations, undoings, slack))
                 return
         except Undecided as why:
             raise Failure(f"rule {pid}: not decided, {why}") from None
-        excused = "\n".join(f"   {one}" for one in self.undoings)
+        excused = "\n".join(f"   {one}" for one in undoings)
         raise Anomaly(f"rule {pid} has no legal order:\n{search.explain()}\nexcuses:\n{excused}")
 
-    def needed(self, operations, slack):
+    @staticmethod
+    def needed(operations, undoings, slack):
         """The excuses of which each alone is enough, or all."""
-        alone = {one.reason for one in self.undoings if Search(operations, (one,), slack).run()}
-        return alone or {one.reason for one in self.undoings}
+        alone = {one.reason for one in undoings if Search(operations, (one,), slack).run()}
+        return alone or {one.reason for one in undoings}
 
     def histories(self):
         joined = {}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/campaigns"))
-from pair_history.operation import DELETE, ENABLE, EXTEND, OFF, ON, Operation  # noqa: E402
+from pair_history.excuses import taken_back  # noqa: E402
+from pair_history.operation import DELETE, ENABLE, EXTEND, OFF, ON, STORE_FAILS, Operation  # noqa: E402
 from pair_history.register import Search, Slack, Undoing  # noqa: E402
 
 
@@ -149,6 +150,16 @@ class Undone(unittest.TestCase):
         self.assertFalse(legal(*life))
         self.assertTrue(legal(*life, undoings=(window,)))
         self.assertFalse(legal(*life, on(17, 18, port=20001), undoings=(window,)))
+
+    def test_a_refused_extension_is_taken_back(self):
+        refused = Operation(EXTEND, 5, math.inf, 900, None, STORE_FAILS)
+        life = (enable(0, 1, 600), extend(3, 4, 5), refused, on(20, 21), off(22, 23))
+        self.assertFalse(legal(*life))
+        self.assertTrue(legal(*life, undoings=taken_back(life)))
+        # Only that is, and nothing comes back.
+        self.assertFalse(legal(*life, on(24, 25), undoings=taken_back(life)))
+        deleted = (enable(0, 1, 600), refused, delete(7, 8), on(9, 10))
+        self.assertFalse(legal(*deleted, undoings=taken_back(deleted)))
 
     def test_two_boxes_at_once(self):
         split = Undoing(since=5, begin=6, end=20)
