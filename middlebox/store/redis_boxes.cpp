@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 /// Asks for batch_in(), and for the owner that knows of other boxes.
-RedisConnection::Words about_question(const RedisAddress& address) {
-  return {"HMGET", address.name + ":about", "owner", "batch", "withdrawn", "shared"};
+RedisConnection::Words about_question(const RedisConnection& owner) {
+  return {"HMGET", owner.key("about"), "owner", "batch", "withdrawn", "shared"};
 }
 
 /// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
@@ -34,9 +34,6 @@ std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string
   const auto last = parse_number<std::uint64_t>(withdrawn.substr(owner.size() + 1), 0);
   return last && *last < *batch ? batch : std::nullopt;
 }
-
-std::string boxes_key(const RedisAddress& address) { return address.name + ":boxes"; }
-std::string confirmed_key(const RedisAddress& address) { return address.name + ":confirmed"; }
 
 /// The box of a member of the set, which is "BOX@OWNER".
 std::string box_in(std::string_view member) {
@@ -58,7 +55,7 @@ std::string box_name() {
 
 // --- The owner -----------------------------------------------------------------------------------
 
-void Boxes::ask() { redis_.send({"ZRANGE", boxes_key(redis_.address()), "0", "-1", "WITHSCORES"}); }
+void Boxes::ask() { redis_.send({"ZRANGE", redis_.key("boxes"), "0", "-1", "WITHSCORES"}); }
 
 void Boxes::note(const redisReply* boxes) {
   for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
@@ -95,21 +92,23 @@ void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view
     missing = behind(redis_.next().get(), batch, owner);
   }
   if (missing.empty()) return;
-  const auto key = boxes_key(redis_.address());
+  const auto key = redis_.key("boxes");
   // Not one that has just confirmed it.
   redis_.ask({"ZREMRANGEBYSCORE", key, "-inf", "(" + std::to_string(batch)});
-  for (const auto& box : missing) {
+  std::set<std::string> named;
+  for (const auto& member : missing) {
     // Of an earlier owner: the box will be in the set of the new one.
-    if (!box.ends_with(owner)) redis_.ask({"ZREM", key, box});
-    known_.erase(box);
-    warnings_.push_back("box " + box_in(box) +
+    if (!member.ends_with(owner)) redis_.ask({"ZREM", key, member});
+    known_.erase(member);
+    if (!named.insert(box_in(member)).second) continue;
+    warnings_.push_back("box " + box_in(member) +
                         " has not confirmed a change in time: no packet passes there by rules "
                         "until it has caught up; check that box and the link to it");
   }
 }
 
 void Boxes::await_any(milliseconds patience) {
-  const auto key = confirmed_key(redis_.address());
+  const auto key = redis_.key("confirmed");
   redis_.send({"XREAD", "BLOCK", std::to_string(patience.count()), "STREAMS", key, confirmed_});
   const auto streams = redis_.next_or_error();
   if (streams->type == REDIS_REPLY_NIL) return;
@@ -165,11 +164,11 @@ void Lease::ask(const Followed& followed, Instant now) {
   const auto member = box_ + "@" + followed.owner;
   batch_ = followed.batch;
   owner_->send({"MULTI"});
-  owner_->send({"ZADD", boxes_key(address_), number, member});
-  owner_->send({"XADD", confirmed_key(address_), "MAXLEN", "1", "*", "box", box_});
-  owner_->send(about_question(address_));
+  owner_->send({"ZADD", owner_->key("boxes"), number, member});
+  owner_->send({"XADD", owner_->key("confirmed"), "MAXLEN", "1", "*", "box", box_});
+  owner_->send(about_question(*owner_));
   // For another owner, which has claimed the same Redis since.
-  if (member_ != member) owner_->send({"ZREM", boxes_key(address_), member_});
+  if (member_ != member) owner_->send({"ZREM", owner_->key("boxes"), member_});
   owner_->send({"EXEC"});
   for (int queued = member_ == member ? 4 : 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
@@ -184,7 +183,7 @@ void Lease::ask(const Followed& followed, Instant now) {
 
 /// The owner waits for a box in the set, so it must be able to catch up.
 bool Lease::is_close(const Followed& followed) {
-  const auto about = owner_->ask(about_question(address_));
+  const auto about = owner_->ask(about_question(*owner_));
   const auto batch = batch_in(about.get(), followed.owner);
   return batch && *batch <= followed.batch + kBatchesKept;
 }

@@ -36,6 +36,8 @@ class RedisConnection {
       : address_(std::move(address)), patience_(patience) {}
 
   const RedisAddress& address() const { return address_; }
+  /// Returns the key of this part of the store: "NAME:rules".
+  std::string key(const char* part) const { return address_.name + ":" + part; }
   /// Returns the address without passwords, for messages.
   std::string place() const;
 

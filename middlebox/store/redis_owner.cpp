@@ -1,0 +1,227 @@
+// The claim, batches, and what other boxes are told when a batch cannot be stored.
+#include "middlebox/store/redis_owner.hpp"
+
+#include <fmt/ranges.h>
+#include <hiredis/hiredis.h>
+#include <sys/random.h>
+
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "middlebox/store/limits.hpp"
+#include "simco/wire/number.hpp"
+
+namespace simco::store {
+namespace {
+
+std::string random_token() {
+  std::array<unsigned char, 16> octets{};
+  if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
+    throw StoreError("cannot get random numbers");
+  }
+  return fmt::format("{:02x}", fmt::join(octets, ""));
+}
+
+}  // namespace
+
+// --- The owner -----------------------------------------------------------------------------------
+
+void RedisOwner::claim(const About& before, const std::string& member) {
+  token_ = random_token();
+  const auto batch = std::to_string(before.batch.value_or(0));
+  redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
+              "previous", before.owner, "claimed", batch});
+  // The key may have another type.
+  redis_.send({"ZREM", redis_.key("boxes"), member});
+  redis_.next_or_error();
+  boxes_.ask();
+  boxes_.note(redis_.next_or_error().get());
+  // The boxes of an earlier owner may have leases, although Redis has lost them since.
+  if (boxes_.none() && before.shared.empty()) return;
+  shared_ = true;
+  redis_.ask({"HSET", redis_.key("about"), "shared", token_});
+}
+
+void RedisOwner::verify() {
+  bool said = false;
+  try {
+    said = require_ownership(false);
+  } catch (const StoreLost&) {
+    // A box may follow what Redis has now, and not what has ended since.
+    if (shared_) withdraw();
+    throw;
+  }
+  boxes_.ask();
+  boxes_.note(redis_.next_or_error().get());
+  share(said);
+}
+
+bool RedisOwner::require_ownership(bool all) {
+  redis_.send({"WATCH", redis_.key("about"), redis_.key("rules")});
+  redis_.send({"HMGET", redis_.key("about"), "owner", "batch", "shared"});
+  redis_.send({"HLEN", redis_.key("rules")});
+  redis_.next();
+  const auto about = redis_.next_or_error();
+  const auto rules = redis_.next_or_error();  // fails if the key has another type
+  if (about->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(about.get())));
+  const auto owner = text_of(about->element[0]);
+  const bool emptied = about->element[0]->type == REDIS_REPLY_NIL;
+  if (!emptied && owner != token_) {
+    redis_.close();
+    throw StoreTaken(redis_.place() +
+                     ": another middlebox has taken over these rules; this process must stop");
+  }
+  const bool said = text_of(about->element[2]) == token_;
+  if (all) return said;
+  const auto batch = text_of(about->element[1]);
+  const bool earlier = at_.stored != 0 && !parse_number<std::uint64_t>(batch, at_.stored);
+  const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < at_.rules;
+  if (!emptied && !earlier && !evicted) return said;
+  redis_.close();
+  throw StoreLost(redis_.place() +
+                  (emptied   ? ": the rules are gone"
+                   : earlier ? ": Redis has gone back to an earlier state"
+                             : ": Redis has lost rules") +
+                  "; writing them all again");
+}
+
+// --- Batches -------------------------------------------------------------------------------------
+
+void RedisOwner::write(const Batch& batch) {
+  RedisConnection::Reply done;
+  failed_ = true;
+  try {
+    done = store(batch);
+    failed_ = false;
+  } catch (const StoreTaken&) {
+    throw;
+  } catch (const StoreError&) {
+    close_others();
+    throw;
+  }
+  await_boxes(done->element[done->elements - 2], !batch.all);
+  if (!shared_ && !boxes_.none()) share(require_ownership(false));
+  await_replicas();
+}
+
+RedisConnection::Reply RedisOwner::store(const Batch& batch) {
+  if (!redis_.connected()) {
+    redis_.connect();
+    boxes_.forget_confirmed();  // its clock may have gone back with it
+  }
+  require_ownership(batch.all);
+  std::size_t queued = queue(batch);
+  const auto before = std::exchange(at_.rules, 0);  // unless we learn more
+  for (; queued > 0; --queued) redis_.next();
+  auto done = redis_.next();
+  if (done->type == REDIS_REPLY_NIL) {
+    at_.rules = before;
+    require_ownership(batch.all);  // Another middlebox may have been that client.
+    redis_.lose("another client changed the keys meanwhile");
+  }
+  // Redis carries out the other commands although a command fails.
+  for (std::size_t i = 0; i < done->elements; ++i) {
+    if (done->element[i]->type != REDIS_REPLY_ERROR) continue;
+    const auto why = std::string(text_of(done->element[i]));
+    redis_.close();
+    throw StoreLost(redis_.place() + ": " + why + "; writing all rules again");
+  }
+  at_.rules = done->element[done->elements - 1]->integer;
+  at_.stored = at_.tried;
+  return done;
+}
+
+std::size_t RedisOwner::queue(const Batch& batch) {
+  const auto rules = redis_.key("rules");
+  std::size_t queued = 0;
+  const auto command = [&](const RedisConnection::Words& words) {
+    redis_.send(words);
+    ++queued;
+  };
+  command({"MULTI"});
+  if (batch.all) {
+    command({"DEL", rules, redis_.key("changes"), redis_.key("boxes"), redis_.key("confirmed")});
+    boxes_.forget_confirmed();
+  }
+  std::string pids;
+  for (const auto& [pid, octets] : batch.entries) {
+    const auto field = std::to_string(pid.value);
+    pids += (pids.empty() ? "" : " ") + field;
+    if (octets.empty()) {
+      command({"HDEL", rules, field});
+    } else {
+      command({"HSET", rules, field, octets});
+    }
+  }
+  // A follower that finds a number missing reads everything.
+  at_.tried += batch.all ? 2 : 1;
+  command({"XADD", redis_.key("changes"), "MAXLEN", "~", std::to_string(kBatchesKept),
+           stream_id(at_.tried), "owner", token_, "pids", pids});
+  command({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch",
+           std::to_string(at_.tried), "next_pid", std::to_string(batch.counters.next_pid),
+           "next_gid", std::to_string(batch.counters.next_gid), "shared", shared_ ? token_ : ""});
+  boxes_.ask();
+  ++queued;
+  command({"HLEN", rules});
+  redis_.send({"EXEC"});
+  return queued;
+}
+
+void RedisOwner::await_replicas() {
+  const auto replicas = redis_.address().replicas;
+  if (replicas == 0) return;
+  const std::chrono::milliseconds patience = kReplicaPatience;
+  const auto have =
+      redis_.ask({"WAIT", std::to_string(replicas), std::to_string(patience.count())});
+  if (have->integer < replicas) {
+    throw StoreError(redis_.place() + ": " + std::to_string(have->integer) + " of " +
+                     std::to_string(replicas) + " replicas confirmed the write");
+  }
+}
+
+// --- Other boxes ---------------------------------------------------------------------------------
+
+void RedisOwner::share(bool said) {
+  if (said || failed_ || boxes_.none()) {
+    redis_.ask({"UNWATCH"});
+    return;
+  }
+  shared_ = true;
+  redis_.ask({"MULTI"});
+  redis_.ask({"HSET", redis_.key("about"), "shared", token_});
+  redis_.ask({"EXEC"});
+}
+
+void RedisOwner::await_boxes(const redisReply* boxes, bool complete) {
+  try {
+    boxes_.await(boxes, at_.stored, token_, complete);
+  } catch (const StoreError&) {
+    if (shared_) Boxes::await_end();
+    throw;
+  }
+}
+
+// The middlebox ends rules even if that cannot be stored.
+void RedisOwner::close_others() {
+  if (!shared_) return;
+  for (int tries = kWithdrawTries; tries > 0 && !withdraw(); --tries) {
+    std::this_thread::sleep_for(kLeasePatience);
+  }
+  Boxes::await_end();
+}
+
+// One command, which names owner and batch: a Redis that stands still carries it out as soon as it
+// goes on, and it means nothing for later batches or to another owner.
+bool RedisOwner::withdraw() {
+  try {
+    RedisConnection again(redis_.address(), kLeasePatience);
+    again.connect();
+    again.ask({"HSET", redis_.key("about"), "withdrawn", token_ + " " + std::to_string(at_.tried)});
+    return true;
+  } catch (const StoreError&) {
+    return false;
+  }
+}
+
+}  // namespace simco::store

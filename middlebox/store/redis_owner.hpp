@@ -1,0 +1,63 @@
+// Writes rules into Redis. Each batch is a transaction (WATCH, MULTI, EXEC) that fails if another
+// process has become the owner of the keys, and waits for the boxes that stand by.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "middlebox/store/redis_about.hpp"
+#include "middlebox/store/redis_boxes.hpp"
+#include "middlebox/store/redis_connection.hpp"
+#include "middlebox/store/store.hpp"
+
+namespace simco::store {
+
+/// One thread at a time.
+class RedisOwner {
+ public:
+  /// `redis`: of the store, which must outlive this.
+  explicit RedisOwner(RedisConnection& redis) : redis_(redis) {}
+
+  /// Becomes the owner of the keys. `member`: of this box, which stands by no longer.
+  void claim(const About& before, const std::string& member);
+  /// What has been read since, which the next batch follows.
+  void begin(const Position& at) { at_ = at; }
+  /// As Store::verify(), on a server that is no replica.
+  void verify();
+  /// As Store::write().
+  void write(const Batch& batch);
+
+  /// True if other boxes may have leases. For any thread.
+  bool is_shared() const { return shared_; }
+  std::vector<std::string> take_warnings() { return boxes_.take_warnings(); }
+
+ private:
+  /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
+  /// written. Watches them. Returns whether they say that other boxes may have leases.
+  bool require_ownership(bool all);
+  /// Queues the commands that carry out `batch`. Returns their number.
+  std::size_t queue(const Batch& batch);
+  RedisConnection::Reply store(const Batch& batch);
+  void await_replicas();
+  /// Waits for the boxes in the set: `boxes` is the answer to Boxes::ask().
+  void await_boxes(const redisReply* boxes, bool complete);
+  /// Lets other boxes have leases once there are any and all is stored: from then on, what cannot
+  /// be stored waits for their end. `said`: as require_ownership() has found.
+  void share(bool said);
+  /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
+  void close_others();
+  /// No box gets a lease any more, until a later batch is stored. Returns false if Redis does not
+  /// say that it has heard.
+  bool withdraw();
+
+  RedisConnection& redis_;
+  Boxes boxes_{redis_};
+  std::string token_;  ///< identifies the owner of the keys
+  Position at_;
+  bool failed_ = false;               ///< the last batch is not known to be stored
+  std::atomic<bool> shared_ = false;  ///< other boxes may have leases
+};
+
+}  // namespace simco::store
