@@ -40,6 +40,7 @@ class Transport:
     unordered: bool = False  # whether NAME-unordered is
     options: bool = False  # whether a profile's SCTP options concern it
     option: str = ""  # of the programs' --transport
+    stack: str = ""  # of the programs' --sctp-stack
     tls: bool = False  # whether the programs need a certificate
     own_tls: bool = False  # whether TLS is a part of it, so that all workloads have it
     proxied: bool = True  # whether it leads through proxies, too
@@ -89,6 +90,10 @@ TRANSPORTS = table(
         module="sctp", config="CONFIG_IP_SCTP",
         guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel"),
         effort="this project's defaults and two sysctls at both ends (doc/sctp.md)"),
+    Transport(
+        name="usrsctp", label="usrsctp", option="sctp", stack="userland", number="streams", number_max=1024, plain=False,
+        proxied=False, options=True, sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets", rto_ms=lambda _: 1000.0,
+        counters=("RcvbufErrors", "SndbufErrors")),
     Transport(
         name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", sysctl_prefix="net.ipv4.tcp_",
         routes="tcp", messages="records", congestion=True, counters=TCP_COUNTERS),

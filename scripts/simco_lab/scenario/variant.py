@@ -65,4 +65,5 @@ class Variant:
     def options(self):
         """Returns the programs' options that select it, without --connections, which the server does not know."""
         streams = ["--streams", str(self.streams)] if self.transport.number == "streams" else []
-        return ["--transport", self.transport.program_name, *streams]
+        stack = ["--sctp-stack", self.transport.stack] if self.transport.stack else []
+        return ["--transport", self.transport.program_name, *stack, *streams]

@@ -1,4 +1,5 @@
 """Agents on the outside host: each asks for rules, one request at a time, and notes what it got and when."""
+import dataclasses
 import math
 import random
 import socket
@@ -200,16 +201,19 @@ def pids_of(reply):
     return {one["value"] for one in reply["attributes"] if one["attribute"] == "policy rule identifier"}
 
 
-def histories(book, passes, joined):
+def histories(book, passes, joined, refused=frozenset()):
     """The operations by PID: lists and probes (port: times that passed) are observations of each rule.
-    `joined` has the PIDs of ports whose enabling was not answered."""
-    by_pid = {pid: list(operations) for pid, operations in book.operations.items()}
+    `joined` has the PIDs of ports whose enabling was not answered; `refused` the ports, and the PIDs with their lifetimes, of
+    requests that were refused as the store failed, though the reply did not arrive."""
+    by_pid = {pid: [dataclasses.replace(one, source=f"{one.source}, {STORE_FAILS}")
+                    if one.kind == EXTEND and not one.certain and (pid, one.lifetime) in refused else one for one in operations]
+              for pid, operations in book.operations.items()}
     for port, pid in joined.items():
         begin, end, lifetime, outcome, known = book.asked[port]
         if known is None:
             by_pid.setdefault(pid, []).append(
                 Operation(ENABLE, begin, math.inf, lifetime, port, f"answer {outcome}"))
-            if outcome == STORE_FAILS:
+            if outcome == STORE_FAILS or port in refused:
                 by_pid[pid].append(Operation(DELETE, begin, math.inf, 0, port, "taken back"))
     for _, _, pids, _ in book.lists:
         for pid in pids:

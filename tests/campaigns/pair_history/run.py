@@ -9,7 +9,7 @@ from . import agents, excuses, prober
 from .box import Box
 from .network import Ethernets, Failure, host
 from .observer import Observer, reigns
-from .operation import ENABLE, ON, Operation
+from .operation import ENABLE, ON, STORE_FAILS, Operation
 from .plants import PLANTS
 from .register import Search, Undecided
 from .resp import Redis
@@ -21,6 +21,7 @@ PATIENCE = 500.0
 CALM = 1.0  # seconds that agents go on after the faults
 SHORT = 0.3  # to watch that something does not happen
 AUDIT = re.compile(r"audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b")
+REFUSED = re.compile(rf"refused (PER|PLC) {STORE_FAILS} .*\bpid=(\d+) .*external=192\.0\.2\.2:(2\d{{4}}) lifetime=(\d+)")
 LEFT = re.compile(r"^\[([\d-]+ [\d:.]+)\] .* has not confirmed a change in time", re.MULTILINE)
 RELEVANT = {"sync", "joining", "redis", "disk", "memory", "middlebox", "power"}  # what keeps the second box from following
 
@@ -195,7 +196,7 @@ class Run:
             enabled = [one for one in operations if one.kind == ENABLE]
             self.given_twice += len([one for one in enabled if one.certain]) > 1
             self.refused_there += (any(one.kind == ON for one in operations)
-                                   and any(agents.STORE_FAILS in one.source for one in enabled))
+                                   and any(STORE_FAILS in one.source for one in enabled))
             if not enabled:
                 operations.extend(self.candidates())
             self.judge_one(pid, operations, slack)
@@ -222,8 +223,10 @@ class Run:
         return alone or {one.reason for one in undoings}
 
     def histories(self):
-        joined = {}
+        joined, refused = {}, set()
         for box in self.boxes:
+            refused |= {int(port) if kind == "PER" else (int(pid), float(lifetime))
+                        for kind, pid, port, lifetime in REFUSED.findall(box.read("middlebox.log"))}
             for pid, port in AUDIT.findall(box.read("middlebox.log")):
                 asked = self.book.asked.get(int(port))
                 if asked and asked[4] is None:
@@ -231,19 +234,19 @@ class Run:
         instants = {at for operations in self.book.operations.values() for one in operations for at in (one.begin, one.end)}
         instants |= {at for one in self.undoings for at in (one.begin, one.end)}
         self.joined = joined
-        return agents.histories(self.book, prober.thinned(self.prober.passes, instants), joined)
+        return agents.histories(self.book, prober.thinned(self.prober.passes, instants), joined, refused)
 
     def candidates(self):
         """Any unanswered request may have made a rule that the audit does not name."""
         return [Operation(ENABLE, asked[0], math.inf, asked[2], port, "no answer")
                 for port, asked in self.book.asked.items()
-                if asked[3] in ("unknown", agents.STORE_FAILS) and port not in self.joined]
+                if asked[3] in ("unknown", STORE_FAILS) and port not in self.joined]
 
     def check_passes(self):
         """Nothing passes that nobody has asked for, or that was refused for another reason than the store."""
         for port, times in self.prober.passes.items():
             asked = self.book.asked.get(port)
-            if asked is None or asked[3] not in ("ok", "unknown", agents.STORE_FAILS):
+            if asked is None or asked[3] not in ("ok", "unknown", STORE_FAILS):
                 raise Anomaly(f"packets from port {port} pass: {asked}")
             if min(got for _, got in times) < asked[0]:
                 raise Anomaly(f"packets from port {port} pass before it was asked for: {asked}")

@@ -1,10 +1,13 @@
 """The histories that the pair's campaign judges, of what its agents and its probes saw."""
+import math
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/campaigns"))
 from pair_history.agents import STORE_FAILS, Book, histories  # noqa: E402
+from pair_history.excuses import taken_back  # noqa: E402
+from pair_history.operation import EXTEND, Operation  # noqa: E402
 from pair_history.register import Search  # noqa: E402
 
 PORT, PID = 20001, 7
@@ -28,6 +31,20 @@ class RefusedAsTheStoreFailed(unittest.TestCase):
 
     def test_it_does_not_come_back(self):
         self.assertFalse(legal([3.2, 4.0], [(3.5, False)]))
+
+    def test_the_log_says_it_if_the_reply_was_lost(self):
+        book = Book()
+        book.asked[PORT] = [1.0, math.inf, 600, "unknown", None]
+        book.lists = [(3.5, 3.6, set(), "agent")]
+        for refused, expected in (({PORT}, True), (set(), False)):
+            operations = histories(book, {PORT: [(3.2, 3.3)]}, {PORT: PID}, refused)[PID]
+            self.assertEqual(Search(operations).run(), expected)
+
+    def test_and_of_an_extension(self):
+        book = Book()
+        book.note(PID, Operation(EXTEND, 1.0, math.inf, 900, None, "agent, no answer"))
+        for refused, expected in (({(PID, 900.0)}, 1), ({(PID, 600.0)}, 0)):
+            self.assertEqual(len(taken_back(histories(book, {}, {}, refused)[PID])), expected)
 
 
 if __name__ == "__main__":
