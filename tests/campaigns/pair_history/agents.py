@@ -201,10 +201,10 @@ def pids_of(reply):
     return {one["value"] for one in reply["attributes"] if one["attribute"] == "policy rule identifier"}
 
 
-def histories(book, passes, joined, refused=frozenset()):
+def histories(book, passes, joined, settled, refused):
     """The operations by PID: lists and probes (port: times that passed) are observations of each rule.
-    `joined` has the PIDs of ports whose enabling was not answered; `refused` the ports, and the PIDs with their lifetimes, of
-    requests that were refused as the store failed, though the reply did not arrive."""
+    `joined` has the PIDs of ports whose enabling was not answered, and `settled` when it was done; `refused` has the ports, and
+    the PIDs with their lifetimes, of requests that were refused as the store failed, though the reply may not have arrived."""
     by_pid = {pid: [dataclasses.replace(one, source=f"{one.source}, {STORE_FAILS}")
                     if one.kind == EXTEND and not one.certain and (pid, one.lifetime) in refused else one for one in operations]
               for pid, operations in book.operations.items()}
@@ -227,7 +227,7 @@ def histories(book, passes, joined, refused=frozenset()):
         for port in ports:
             # Each box enforces a new rule at a moment of its own until the reply, also if the store fails then.
             asked = book.asked.get(port)
-            since = asked[1] if asked and asked[3] in ("ok", STORE_FAILS) else -math.inf
+            since = asked[1] if asked and asked[3] in ("ok", STORE_FAILS) else settled.get(port, -math.inf)
             operations.extend(Operation(ON, sent, got, 0, port, "probe") for sent, got in passes.get(port, ())
                               if got >= since)
     return by_pid

@@ -19,11 +19,17 @@ from .faults import Storm
 # Nothing here waits longer than this: a guard against hanging, far beyond what a slow machine needs.
 PATIENCE = 500.0
 CALM = 1.0  # seconds that agents go on after the faults
+MILLISECOND = 0.002  # of the log, rounded
 SHORT = 0.3  # to watch that something does not happen
-AUDIT = re.compile(r"audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b")
+AUDIT = re.compile(r"^([\d-]+ [\d:.]+) .*audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b", re.MULTILINE)
 REFUSED = re.compile(rf"refused (PER|PLC) {STORE_FAILS} .*\bpid=(\d+) .*external=192\.0\.2\.2:(2\d{{4}}) lifetime=(\d+)")
-LEFT = re.compile(r"^\[([\d-]+ [\d:.]+)\] .* has not confirmed a change in time", re.MULTILINE)
+LEFT = re.compile(r"^([\d-]+ [\d:.]+) .* has not confirmed a change in time", re.MULTILINE)
 RELEVANT = {"sync", "joining", "redis", "disk", "memory", "middlebox", "power"}  # what keeps the second box from following
+
+
+def moment(stamp):
+    """The time of a line of the log."""
+    return datetime.datetime.fromisoformat(stamp).timestamp()
 
 
 class Anomaly(Exception):
@@ -178,12 +184,10 @@ class Run:
                 served = observer.first_word(number, "serves", at)
                 if word in ("ended", "begins") and served != math.inf:
                     restarts.append((at - observer.period(), served, number))
-        steps = [abs(fault.amount) for fault in self.plan.faults if fault.kind == "clock"]
         relevant = [fault for fault in faults if fault[2] in RELEVANT]
-        alone = [datetime.datetime.fromisoformat(at).timestamp() for box in self.boxes
-                 for at in LEFT.findall(box.read("middlebox.log"))]
+        alone = [moment(at) for box in self.boxes for at in LEFT.findall(box.read("middlebox.log"))]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
-                              restarts, relevant, alone, float(sum(steps)))
+                              restarts, relevant, alone, self.plan.clock_step)
 
     def judge(self):
         self.check_passes()
@@ -223,18 +227,19 @@ class Run:
         return alone or {one.reason for one in undoings}
 
     def histories(self):
-        joined, refused = {}, set()
+        joined, settled, refused = {}, {}, set()
         for box in self.boxes:
             refused |= {int(port) if kind == "PER" else (int(pid), float(lifetime))
                         for kind, pid, port, lifetime in REFUSED.findall(box.read("middlebox.log"))}
-            for pid, port in AUDIT.findall(box.read("middlebox.log")):
+            for at, pid, port in AUDIT.findall(box.read("middlebox.log")):
                 asked = self.book.asked.get(int(port))
                 if asked and asked[4] is None:
                     joined[int(port)] = int(pid)
+                    settled.setdefault(int(port), moment(at) + MILLISECOND + self.plan.clock_step)
         instants = {at for operations in self.book.operations.values() for one in operations for at in (one.begin, one.end)}
         instants |= {at for one in self.undoings for at in (one.begin, one.end)}
         self.joined = joined
-        return agents.histories(self.book, prober.thinned(self.prober.passes, instants), joined, refused)
+        return agents.histories(self.book, prober.thinned(self.prober.passes, instants), joined, settled, refused)
 
     def candidates(self):
         """Any unanswered request may have made a rule that the audit does not name."""

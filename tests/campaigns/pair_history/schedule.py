@@ -37,6 +37,11 @@ class Plan:
     def steps_clock(self, box):
         return any(fault.kind == "clock" and fault.box == box for fault in self.faults)
 
+    @property
+    def clock_step(self):
+        """By how many seconds clocks step, altogether."""
+        return float(sum(abs(fault.amount) for fault in self.faults if fault.kind == "clock"))
+
     def __str__(self):
         words = ["replicas=1" if self.replicas else "asynchronous", "append-only file" if self.durable else "no file"]
         return f"seed {self.seed} ({', '.join(words)}): " + "; ".join(str(fault) for fault in self.faults)

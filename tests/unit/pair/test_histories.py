@@ -18,7 +18,7 @@ def legal(probes, lists):
     book = Book()
     book.asked[PORT] = [1.0, 3.0, 600, STORE_FAILS, None]
     book.lists = [(begin, begin + 0.01, {PID} if there else set(), "agent") for begin, there in lists]
-    operations = histories(book, {PORT: [(sent, sent + 0.01) for sent in probes]}, {PORT: PID})[PID]
+    operations = histories(book, {PORT: [(sent, sent + 0.01) for sent in probes]}, {PORT: PID}, {}, ())[PID]
     return Search(operations).run()
 
 
@@ -37,14 +37,22 @@ class RefusedAsTheStoreFailed(unittest.TestCase):
         book.asked[PORT] = [1.0, math.inf, 600, "unknown", None]
         book.lists = [(3.5, 3.6, set(), "agent")]
         for refused, expected in (({PORT}, True), (set(), False)):
-            operations = histories(book, {PORT: [(3.2, 3.3)]}, {PORT: PID}, refused)[PID]
+            operations = histories(book, {PORT: [(3.2, 3.3)]}, {PORT: PID}, {}, refused)[PID]
+            self.assertEqual(Search(operations).run(), expected)
+
+    def test_until_it_is_done_each_box_does_as_it_is_though_the_reply_was_lost(self):
+        book = Book()
+        book.asked[PORT] = [1.0, math.inf, 600, "unknown", None]
+        book.lists = [(3.3, 3.4, set(), "agent"), (3.6, 3.7, {PID}, "agent")]
+        for settled, expected in (({PORT: 3.5}, True), ({}, False)):
+            operations = histories(book, {PORT: [(3.1, 3.2)]}, {PORT: PID}, settled, ())[PID]
             self.assertEqual(Search(operations).run(), expected)
 
     def test_and_of_an_extension(self):
         book = Book()
         book.note(PID, Operation(EXTEND, 1.0, math.inf, 900, None, "agent, no answer"))
         for refused, expected in (({(PID, 900.0)}, 1), ({(PID, 600.0)}, 0)):
-            self.assertEqual(len(taken_back(histories(book, {}, {}, refused)[PID])), expected)
+            self.assertEqual(len(taken_back(histories(book, {}, {}, {}, refused)[PID])), expected)
 
 
 if __name__ == "__main__":
