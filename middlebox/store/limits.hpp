@@ -15,6 +15,9 @@ inline constexpr std::chrono::seconds kReplicaPatience{1};
 inline constexpr std::chrono::milliseconds kFollowPatience{50};
 /// How long packets pass on a box that stands by after it last asked the owner's Redis.
 inline constexpr std::chrono::milliseconds kLease{1000};
+/// A box that has asked for so long without a lease makes a pause: the owner waits for it
+/// meanwhile, and sees it within a second.
+inline constexpr std::chrono::milliseconds kFirstLeasePatience{3000};
 /// A lease is renewed after this time.
 inline constexpr std::chrono::milliseconds kLeaseRenewal{250};
 /// The owner waits so much longer than a lease lasts, because the kernel's timers are coarse.

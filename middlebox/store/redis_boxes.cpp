@@ -20,18 +20,13 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Asks for batch_in(), and for the owner that knows of other boxes.
-RedisConnection::Words about_question(const RedisConnection& owner) {
-  return {"HMGET", owner.key("about"), "owner", "batch", "withdrawn", "shared"};
-}
-
 /// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
-std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
-  if (about->elements < 4 || text_of(about->element[0]) != owner) return std::nullopt;
+std::optional<std::uint64_t> batch_in(const redisReply* about, const redisReply* withdrawn,
+                                      const std::string& owner) {
+  if (about->elements < 2 || text_of(about->element[0]) != owner) return std::nullopt;
   const auto batch = parse_number<std::uint64_t>(text_of(about->element[1]), 0);
-  const auto withdrawn = text_of(about->element[2]);  // "OWNER BATCH": up to this one
-  if (!batch || !withdrawn.starts_with(owner + " ")) return batch;
-  const auto last = parse_number<std::uint64_t>(withdrawn.substr(owner.size() + 1), 0);
+  if (!batch || withdrawn->type == REDIS_REPLY_NIL) return batch;
+  const auto last = parse_number<std::uint64_t>(text_of(withdrawn), 0);
   return last && *last < *batch ? batch : std::nullopt;
 }
 
@@ -54,6 +49,19 @@ std::string box_name() {
 }  // namespace
 
 // --- The owner -----------------------------------------------------------------------------------
+
+void Boxes::begin(const std::string& box) {
+  ask();
+  const auto boxes = redis_.next_or_error();  // the key may have another type
+  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
+    const std::string member(text_of(boxes->element[i]));
+    if (box_in(member) == box) {
+      redis_.ask({"ZREM", redis_.key("boxes"), member});
+    } else {
+      known_.insert(member);
+    }
+  }
+}
 
 void Boxes::ask() { redis_.send({"ZRANGE", redis_.key("boxes"), "0", "-1", "WITHSCORES"}); }
 
@@ -109,11 +117,16 @@ void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view
 
 void Boxes::await_any(milliseconds patience) {
   const auto key = redis_.key("confirmed");
+  // Its clock may have gone back with another start.
+  if (connection_ != redis_.connections()) forget_confirmed();
+  connection_ = redis_.connections();
   redis_.send({"XREAD", "BLOCK", std::to_string(patience.count()), "STREAMS", key, confirmed_});
   const auto streams = redis_.next_or_error();
   if (streams->type == REDIS_REPLY_NIL) return;
   if (streams->type == REDIS_REPLY_ERROR) {
-    if (!text_of(streams.get()).starts_with("WRONGTYPE")) redis_.fail(streams.get());
+    const std::string why(text_of(streams.get()));
+    if (why.contains("instance state changed")) redis_.lose_place();
+    if (!why.starts_with("WRONGTYPE")) redis_.lose(why);
     redis_.ask({"DEL", key});
     forget_confirmed();
     return;
@@ -138,7 +151,7 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
 
 std::optional<Instant> Lease::renew(const Followed& followed) {
   const Instant now = Clock::now();
-  if (joined_at_ && std::max(until_, *joined_at_ + kLease) <= now) leave();
+  if (joined_at_ && end() <= now) leave();
   const bool news = joined_at_ && failure_.empty() &&
                     (batch_ != followed.batch || member_ != box_ + "@" + followed.owner);
   if ((news || now >= asked_at_ + kLeaseRenewal) && now >= rejoin_at_) {
@@ -166,33 +179,40 @@ void Lease::ask(const Followed& followed, Instant now) {
   owner_->send({"MULTI"});
   owner_->send({"ZADD", owner_->key("boxes"), number, member});
   owner_->send({"XADD", owner_->key("confirmed"), "MAXLEN", "1", "*", "box", box_});
-  owner_->send(about_question(*owner_));
+  owner_->send({"HMGET", owner_->key("about"), "owner", "batch", "shared"});
+  owner_->send({"HGET", owner_->key("withdrawn"), followed.owner});
   // For another owner, which has claimed the same Redis since.
   if (member_ != member) owner_->send({"ZREM", owner_->key("boxes"), member_});
   owner_->send({"EXEC"});
-  for (int queued = member_ == member ? 4 : 5; queued > 0; --queued) owner_->next();
+  for (int queued = member_ == member ? 5 : 6; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
-  const bool added = done->elements >= 3 && done->element[0]->type == REDIS_REPLY_INTEGER;
+  const bool added = done->elements >= 4 && done->element[0]->type == REDIS_REPLY_INTEGER;
   if (!added) return;
   member_ = member;
   if (!joined_at_) joined_at_ = now;
   const auto* const about = done->element[2];
-  const bool current = batch_in(about, followed.owner) == followed.batch;
-  if (current && text_of(about->element[3]) == followed.owner) until_ = now + kLease;
+  const bool current = batch_in(about, done->element[3], followed.owner) == followed.batch;
+  if (current && text_of(about->element[2]) == followed.owner) until_ = now + kLease;
 }
 
 /// The owner waits for a box in the set, so it must be able to catch up.
 bool Lease::is_close(const Followed& followed) {
-  const auto about = owner_->ask(about_question(*owner_));
-  const auto batch = batch_in(about.get(), followed.owner);
+  owner_->send({"HMGET", owner_->key("about"), "owner", "batch"});
+  owner_->send({"HGET", owner_->key("withdrawn"), followed.owner});
+  const auto about = owner_->next();
+  const auto batch = batch_in(about.get(), owner_->next_or_error().get(), followed.owner);
   return batch && *batch <= followed.batch + kBatchesKept;
+}
+
+Instant Lease::end() const {
+  return until_ > *joined_at_ ? until_ : *joined_at_ + kFirstLeasePatience;
 }
 
 void Lease::leave() {
   const bool steady = until_ - *joined_at_ >= kSteady;
   pause_ = steady ? std::chrono::seconds()
                   : std::min(2 * pause_ + std::chrono::seconds(1), kRejoinPauseMax);
-  rejoin_at_ = std::max(until_, *joined_at_ + kLease) + pause_;
+  rejoin_at_ = end() + pause_;
   joined_at_.reset();
 }
 

@@ -6,8 +6,8 @@
 // that wakes the owner. Redis carries out one command after the other, so for each batch, either a
 // box has it before it gets a lease, or the owner finds the box in the set when it stores the
 // batch. In NAME:about, "shared" names the owner that knows of other boxes: before, none gets a
-// lease, as an owner that cannot store a batch must know whether to wait. "withdrawn" names the
-// owner and the last batch that it tried in vain: no box gets a lease by it or by earlier ones.
+// lease, as an owner that cannot store a batch must know whether to wait. NAME:withdrawn has
+// the last batch that an owner tried in vain: no box gets a lease by it or by earlier ones.
 // tests/simulator/spec/lease.pml is the specification, for one box that stands by.
 #pragma once
 
@@ -30,6 +30,8 @@ class Boxes {
   /// `redis`: of the store, which must outlive this.
   explicit Boxes(RedisConnection& redis) : redis_(redis) {}
 
+  /// The owner begins: asks for the boxes, and removes `box`, which is its own.
+  void begin(const std::string& box);
   /// Queues the question for the boxes: within the transaction of a batch.
   void ask();
   /// Takes the answer to it.
@@ -56,6 +58,7 @@ class Boxes {
   RedisConnection& redis_;
   std::set<std::string> known_;    ///< that may have a lease
   std::string confirmed_ = "0-0";  ///< the last entry of the stream that was read
+  unsigned connection_ = 0;        ///< by which
   std::vector<std::string> warnings_;
 };
 
@@ -71,8 +74,8 @@ class Lease {
   /// `copy`: where the copy is.
   explicit Lease(RedisAddress copy);
 
-  /// This box in the set of boxes, as it was last confirmed.
-  const std::string& member() const { return member_; }
+  /// The name of this box.
+  const std::string& box() const { return box_; }
   /// The Redis of the owner.
   void set_owner(const std::string& host, std::uint16_t port);
   /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow,
@@ -83,6 +86,8 @@ class Lease {
  private:
   void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
+  /// Until then the owner waits for this box, which has joined.
+  Instant end() const;
   /// The lease is over, or did not come: the owner must not wait for this box again at once.
   void leave();
 

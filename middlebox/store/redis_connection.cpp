@@ -44,15 +44,14 @@ RedisConnection::Reply RedisConnection::next_or_error() {
 
 RedisConnection::Reply RedisConnection::next() {
   Reply reply = next_or_error();
-  if (reply->type == REDIS_REPLY_ERROR) fail(reply.get());
-  return reply;
+  if (reply->type != REDIS_REPLY_ERROR) return reply;
+  const std::string why(text_of(reply.get()));
+  // With more replies on their way, the connection could not be used again.
+  if (!why.starts_with("READONLY")) lose(why);
+  lose_place();
 }
 
-void RedisConnection::fail(const redisReply* error) {
-  const std::string why(text_of(error));
-  // With more replies on their way, the connection could not be used again. UNBLOCKED: a replica
-  // from now on, while it waited.
-  if (!why.starts_with("READONLY") && !why.starts_with("UNBLOCKED")) lose(why);
+void RedisConnection::lose_place() {
   close();
   throw StoreTaken(place() +
                    ": this Redis has become a replica; its rules are another "
@@ -60,18 +59,36 @@ void RedisConnection::fail(const redisReply* error) {
 }
 
 void RedisConnection::connect() {
+  for (int queued = open(); queued > 0; --queued) next();
+}
+
+RedisConnection::Reply RedisConnection::connect_and_ask(const Words& words) {
+  int queued = open();
+  send(words);
+  for (; queued > 0; --queued) next();
+  return next();
+}
+
+int RedisConnection::open() {
   const timeval patience{patience_.count() / 1000, patience_.count() % 1000 * 1000};
   context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, patience));
   if (!context_) throw StoreError("out of memory");
   if (context_->err != 0) lose(context_->errstr);
   redisSetTimeout(context_.get(), patience);
   redisEnableKeepAlive(context_.get());
+  ++connections_;
+  int queued = 0;
+  const auto queue = [&](const Words& words) {
+    send(words);
+    ++queued;
+  };
   if (!address_.user.empty() && !address_.password.empty()) {
-    ask({"AUTH", address_.user, address_.password});
+    queue({"AUTH", address_.user, address_.password});
   } else if (!address_.user.empty() || !address_.password.empty()) {
-    ask({"AUTH", address_.user + address_.password});
+    queue({"AUTH", address_.user + address_.password});
   }
-  if (address_.database != 0) ask({"SELECT", std::to_string(address_.database)});
+  if (address_.database != 0) queue({"SELECT", std::to_string(address_.database)});
+  return queued;
 }
 
 }  // namespace simco::store

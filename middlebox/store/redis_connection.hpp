@@ -43,6 +43,11 @@ class RedisConnection {
 
   bool connected() const { return context_ != nullptr; }
   void connect();
+  /// Connects and sends `words` at once: a server that stands still will carry it out. Returns the
+  /// reply.
+  Reply connect_and_ask(const Words& words);
+  /// How often it was connected.
+  unsigned connections() const { return connections_; }
   void close() { context_.reset(); }
   /// Queues a command; its reply is read by next().
   void send(const Words& words);
@@ -55,13 +60,17 @@ class RedisConnection {
   }
   /// Closes the connection and throws StoreError.
   [[noreturn]] void lose(const std::string& why);
-  /// The same after an error of a command, or throws StoreTaken if that is why.
-  [[noreturn]] void fail(const redisReply* error);
+  /// The server has become a replica: closes the connection and throws StoreTaken.
+  [[noreturn]] void lose_place();
 
  private:
+  /// Opens the connection and queues the password and the database. Returns the number of replies.
+  int open();
+
   RedisAddress address_;
   std::chrono::milliseconds patience_;
   std::unique_ptr<redisContext, Free> context_;
+  unsigned connections_ = 0;
 };
 
 }  // namespace simco::store

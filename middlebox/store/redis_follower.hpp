@@ -34,8 +34,8 @@ class RedisFollower {
 
   /// As Store::confirm().
   std::optional<Instant> confirm();
-  /// This box in the set of boxes, as it was last confirmed.
-  const std::string& member() const { return lease_.member(); }
+  /// The name of this box.
+  const std::string& box() const { return lease_.box(); }
 
  private:
   /// There is nothing: what was there is lost, or may come back.

@@ -27,16 +27,13 @@ std::string random_token() {
 
 // --- The owner -----------------------------------------------------------------------------------
 
-void RedisOwner::claim(const About& before, const std::string& member) {
+void RedisOwner::claim(const About& before, const std::string& box) {
   token_ = random_token();
   const auto batch = std::to_string(before.batch.value_or(0));
   redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
               "previous", before.owner, "claimed", batch});
-  // The key may have another type.
-  redis_.send({"ZREM", redis_.key("boxes"), member});
-  redis_.next_or_error();
-  boxes_.ask();
-  boxes_.note(redis_.next_or_error().get());
+  redis_.ask({"DEL", redis_.key("withdrawn")});
+  boxes_.begin(box);
   // The boxes of an earlier owner may have leases, although Redis has lost them since.
   if (boxes_.none() && before.shared.empty()) return;
   shared_ = true;
@@ -108,7 +105,6 @@ void RedisOwner::write(const Batch& batch) {
 RedisConnection::Reply RedisOwner::store(const Batch& batch) {
   if (!redis_.connected()) {
     redis_.connect();
-    boxes_.forget_confirmed();  // its clock may have gone back with it
   }
   require_ownership(batch.all);
   std::size_t queued = queue(batch);
@@ -141,7 +137,8 @@ std::size_t RedisOwner::queue(const Batch& batch) {
   };
   command({"MULTI"});
   if (batch.all) {
-    command({"DEL", rules, redis_.key("changes"), redis_.key("boxes"), redis_.key("confirmed")});
+    command({"DEL", rules, redis_.key("changes"), redis_.key("boxes"), redis_.key("confirmed"),
+             redis_.key("withdrawn")});
     boxes_.forget_confirmed();
   }
   std::string pids;
@@ -211,13 +208,12 @@ void RedisOwner::close_others() {
   Boxes::await_end();
 }
 
-// One command, which names owner and batch: a Redis that stands still carries it out as soon as it
-// goes on, and it means nothing for later batches or to another owner.
+// A Redis that stands still carries it out as soon as it goes on. It means nothing for later
+// batches or to another owner.
 bool RedisOwner::withdraw() {
   try {
     RedisConnection again(redis_.address(), kLeasePatience);
-    again.connect();
-    again.ask({"HSET", redis_.key("about"), "withdrawn", token_ + " " + std::to_string(at_.tried)});
+    again.connect_and_ask({"HSET", redis_.key("withdrawn"), token_, std::to_string(at_.tried)});
     return true;
   } catch (const StoreError&) {
     return false;

@@ -20,8 +20,8 @@ class RedisOwner {
   /// `redis`: of the store, which must outlive this.
   explicit RedisOwner(RedisConnection& redis) : redis_(redis) {}
 
-  /// Becomes the owner of the keys. `member`: of this box, which stands by no longer.
-  void claim(const About& before, const std::string& member);
+  /// Becomes the owner of the keys. `box`: this one, which stands by no longer.
+  void claim(const About& before, const std::string& box);
   /// What has been read since, which the next batch follows.
   void begin(const Position& at) { at_ = at; }
   /// As Store::verify(), on a server that is no replica.

@@ -5,7 +5,7 @@ namespace simco::store {
 Contents RedisStore::open() {
   const bool copy = is_copy();
   const auto about = read_about();
-  if (!copy) owner_.claim(about, follower_.member());
+  if (!copy) owner_.claim(about, follower_.box());
   auto all = follower_.read_all();
   if (!copy) owner_.begin(follower_.position());
   return {std::move(all.entries), all.counters, !copy};
@@ -14,7 +14,7 @@ Contents RedisStore::open() {
 Changes RedisStore::follow() {
   const bool copy = is_copy();
   const auto about = read_about();
-  if (!copy) owner_.claim(about, follower_.member());
+  if (!copy) owner_.claim(about, follower_.box());
   Changes changes{follower_.read_changes(about, copy), !copy, follower_.current()};
   if (!copy) owner_.begin(follower_.position());
   return changes;
