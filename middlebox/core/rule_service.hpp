@@ -16,8 +16,7 @@
 
 namespace simco::middlebox {
 
-/// The engine decides, the pipeline commits through journal and
-/// backend. Belongs to one thread.
+/// The engine decides, the pipeline commits through journal and backend. One thread at a time.
 class RuleService {
  public:
   /// `journal` is nullptr if rules end with the process, `metrics` if nothing is counted. All

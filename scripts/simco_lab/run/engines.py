@@ -65,8 +65,8 @@ def check(name, scenarios, points, shift, on):
         raise LabError("--on is for engines with virtual time: --engine qemu or uml")
     if name == "native" and (lacks := native.missing(points)):
         raise LabError("this host cannot run these points natively: " + "; ".join(lacks))
-    if name == "qemu" and (wrapped := {point.variant.transport for point in points if point.variant.transport.wrapper}):
-        raise LabError(f"the guest lacks {', '.join(f'{one.wrapper[0]} for {one.label}' for one in wrapped)}; --engine uml has it")
+    if name == "qemu" and (lacking := {point.variant.transport for point in points if point.variant.transport.host_has}):
+        raise LabError(f"the guest lacks {', '.join(f'{one.host_has} for {one.label}' for one in lacking)}; --engine uml has it")
     if name == "uml":
         lacks = [f"{scenario.name} counts instructions" for scenario in scenarios if "busy" in scenario.tables]
         lacks += ["a proxy needs the guest, which has its modules"] * any(proxies.proxied(point) for point in points)

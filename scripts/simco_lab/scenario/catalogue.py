@@ -51,6 +51,7 @@ class Transport:
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
     wrapper: tuple = ()  # the words before the programs that use it
+    host_has: str = ""  # and the guest does not
     multipath: bool = False  # whether a connection uses all paths that it knows
     path_commands: tuple = ()  # (end, command) that make a second path known, the box's address {second}
     needs: tuple = ()  # (command that works if the kernel has it, what that is)
@@ -77,7 +78,7 @@ TRANSPORTS = table(
         effort="the system's defaults"),
     Transport(
         name="mptcp", label="MPTCP", option="tcp", number="connections", sysctl_prefix="net.mptcp.", routes="tcp", messages="stream",
-        proxied=False, wrapper=("mptcpize", "run"), multipath=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
+        proxied=False, wrapper=("mptcpize", "run"), host_has="mptcpize", multipath=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
         path_commands=(("agent", "ip mptcp limits set subflows 1 add_addr_accepted 1"), ("box", "ip mptcp limits set subflows 1"),
                        ("box", "ip mptcp endpoint add {second} signal")),
         counters=("MPCapableSYNTX", "MPCapableFallbackACK", "MPJoinSynAckRx", "MPTCPRetrans", "SubflowStale", "SubflowRecover",
@@ -92,7 +93,8 @@ TRANSPORTS = table(
         effort="this project's defaults and two sysctls at both ends (doc/sctp.md)"),
     Transport(
         name="usrsctp", label="usrsctp", option="sctp", stack="userland", number="streams", number_max=1024, plain=False,
-        proxied=False, options=True, sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets", rto_ms=lambda _: 1000.0,
+        proxied=False, options=True, host_has="libusrsctp2", sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets",
+        rto_ms=lambda _: 1000.0,
         counters=("RcvbufErrors", "SndbufErrors")),
     Transport(
         name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", sysctl_prefix="net.ipv4.tcp_",

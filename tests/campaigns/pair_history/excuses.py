@@ -8,6 +8,7 @@ from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OPEN = 2.0  # seconds that a Redis which goes on may open a rule
+WRITES = 10.0  # seconds until a box has stored what it could not, also if no other box follows
 GOES_ON = 1.0  # and after which it does, once it can: it looks each second
 LEASE = 1.2  # seconds that the first box waits for the second before it goes on alone, and a moment
 
@@ -74,7 +75,7 @@ def excuses_of(course):
     for begin, end, box in course.restarts:
         for fault in course.faults:
             # A store that works again takes a moment until it has what the box could not store.
-            unwritten = (fault[0], first_mark(course, fault[1]))
+            unwritten = (fault[0], min(first_mark(course, fault[1]), fault[1] + WRITES))
             if fault[2] in ("redis", "disk") and fault[3] == box and touches(unwritten, begin, end):
                 found.append(Undoing(fault[0], begin, end, True, "store"))
     for begin, end, kind, _ in course.faults:
@@ -87,9 +88,10 @@ def excuses_of(course):
     return found
 
 
-def taken_back(operations):
-    """A refused extension may be in force until the first box takes it back. Nothing that was acknowledged replaces it."""
-    return [Undoing(float("inf"), one.begin, float("inf"), reason="refused", of=one) for one in operations
+def taken_back(course, operations):
+    """A refused extension may be in force until the first box takes it back, to what that extension has replaced."""
+    faults = [fault[1] for fault in course.faults]
+    return [Undoing(float("inf"), one.begin, max([one.begin, *faults]) + WRITES, reason="refused", of=one) for one in operations
             if one.kind == EXTEND and STORE_FAILS in one.source]
 
 

@@ -203,14 +203,13 @@ class Run:
                                    and any(STORE_FAILS in one.source for one in enabled))
             if not enabled:
                 operations.extend(self.candidates())
-            self.judge_one(pid, operations, slack)
+            self.judge_one(pid, operations, self.undoings + excuses.taken_back(course, operations), slack)
         return len(by_pid), sum(map(len, by_pid.values()))
 
-    def judge_one(self, pid, operations, slack):
+    def judge_one(self, pid, operations, undoings, slack):
         try:
             if Search(operations, (), slack).run():
                 return
-            undoings = self.undoings + excuses.taken_back(operations)
             search = Search(operations, undoings, slack)
             if search.run():
                 self.excused.update(self.needed(operations, undoings, slack))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/campaigns"))
 from pair_history.agents import STORE_FAILS, Book, histories  # noqa: E402
-from pair_history.excuses import taken_back  # noqa: E402
+from pair_history.excuses import Course, taken_back  # noqa: E402
 from pair_history.operation import EXTEND, Operation  # noqa: E402
 from pair_history.register import Search  # noqa: E402
 
 PORT, PID = 20001, 7
+COURSE = Course(replicas=True, durable=True, marks=[], period=0.5, takeovers=[], splits=[], restarts=[], faults=[])
 
 
 def legal(probes, lists):
@@ -52,7 +53,7 @@ class RefusedAsTheStoreFailed(unittest.TestCase):
         book = Book()
         book.note(PID, Operation(EXTEND, 1.0, math.inf, 900, None, "agent, no answer"))
         for refused, expected in (({(PID, 900.0)}, 1), ({(PID, 600.0)}, 0)):
-            self.assertEqual(len(taken_back(histories(book, {}, {}, {}, refused)[PID])), expected)
+            self.assertEqual(len(taken_back(COURSE, histories(book, {}, {}, {}, refused)[PID])), expected)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/campaigns"))
-from pair_history.excuses import taken_back  # noqa: E402
+from pair_history.excuses import Course, taken_back  # noqa: E402
 from pair_history.operation import DELETE, ENABLE, EXTEND, OFF, ON, STORE_FAILS, Operation  # noqa: E402
 from pair_history.register import Search, Slack, Undoing  # noqa: E402
+
+
+COURSE = Course(replicas=True, durable=True, marks=[], period=0.5, takeovers=[], splits=[], restarts=[], faults=[(4, 20, "disk", 1)])
 
 
 def enable(begin, end, lifetime=600, port=20001):
@@ -155,11 +158,13 @@ class Undone(unittest.TestCase):
         refused = Operation(EXTEND, 5, math.inf, 900, None, STORE_FAILS)
         life = (enable(0, 1, 600), extend(3, 4, 5), refused, on(20, 21), off(22, 23))
         self.assertFalse(legal(*life))
-        self.assertTrue(legal(*life, undoings=taken_back(life)))
+        self.assertTrue(legal(*life, undoings=taken_back(COURSE, life)))
         # Only that is, and nothing comes back.
-        self.assertFalse(legal(*life, on(24, 25), undoings=taken_back(life)))
+        self.assertFalse(legal(*life, on(24, 25), undoings=taken_back(COURSE, life)))
+        late = (enable(0, 1, 60), refused, on(700, 701), off(702, 703))
+        self.assertFalse(legal(*late, undoings=taken_back(COURSE, late)))
         deleted = (enable(0, 1, 600), refused, delete(7, 8), on(9, 10))
-        self.assertFalse(legal(*deleted, undoings=taken_back(deleted)))
+        self.assertFalse(legal(*deleted, undoings=taken_back(COURSE, deleted)))
 
     def test_two_boxes_at_once(self):
         split = Undoing(since=5, begin=6, end=20)
