@@ -23,6 +23,8 @@ SENTENCES = {
     "goes on": ("doc/high-availability.md", "A Redis that stands still or refuses to write for seconds and goes on, or that starts "
                 "with an earlier state, may open a rule that has ended on the second box, for up to two seconds."),
     "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
+    "place": ("doc/high-availability.md", "**A box that has lost its place closes** when its middlebox stops, or notices that its "
+              "Redis is a replica."),
     "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
               "calculated from the clock."),
     "memory": ("doc/high-availability.md", "Set `appendonly yes` if rules must survive a failure of both boxes."),
@@ -44,6 +46,7 @@ class Course:
     faults: list  # (begin, end, kind, box)
     alone: tuple = ()  # when the first box said that it goes on without the second
     clock_step: float = 0.0
+    both: tuple = ()  # (begin, end): the middleboxes of both boxes serve
 
 
 def last_mark(course, time):
@@ -72,6 +75,8 @@ def excuses_of(course):
     found = [one for begin, end in course.takeovers if (one := takeover_excuse(course, begin, end))]
     for begin, end in course.splits:
         found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
+    for begin, end in course.both:
+        found.append(Undoing(last_mark(course, begin), begin - course.period, end + course.period, True, "place"))
     for begin, end, box in course.restarts:
         for fault in course.faults:
             # A store that works again takes a moment until it has what the box could not store.

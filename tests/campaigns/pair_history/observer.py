@@ -75,6 +75,12 @@ class Observer(threading.Thread):
                 return max(at, since)
         return float("inf")
 
+    def reigns(self, number, word):
+        """When the middlebox of a box was seen to say `word`: (begin, end)."""
+        words = self.words[number]
+        ends = [at for at, _ in words[1:]] + [float("inf")]
+        return [(at, end) for (at, said), end in zip(words, ends) if said == word]
+
     def next_mark(self, since):
         return min((mark for mark in self.marks if mark >= since), default=float("inf"))
 

@@ -32,6 +32,12 @@ def moment(stamp):
     return datetime.datetime.fromisoformat(stamp).timestamp()
 
 
+def overlaps(firsts, seconds):
+    """When an interval of each lasts: (begin, end, which ends first)."""
+    both = [(max(one[0], other[0]), min(one[1], other[1]), 1 if one[1] < other[1] else 2) for one in firsts for other in seconds]
+    return [one for one in both if one[0] < one[1]]
+
+
 class Anomaly(Exception):
     """The pair has done what it must not."""
 
@@ -172,12 +178,9 @@ class Run:
                 takeovers.append((begin, observer.first_word(number, "serves", begin)))
                 # A box that has lost the addresses must hear of what it missed before it knows everything.
                 faults.append((end, observer.next_mark(end), "joining", number))
-        for one in held[1]:
-            for other in held[2]:
-                begin, end = max(one[0], other[0]), min(one[1], other[1])
-                if begin < end:
-                    loser = 1 if one[1] < other[1] else 2
-                    splits.append((begin, max(end, observer.first_word(loser, "follows", end))))
+        for begin, end, loser in overlaps(held[1], held[2]):
+            splits.append((begin, max(end, observer.first_word(loser, "follows", end))))
+        both = [(begin, end) for begin, end, _ in overlaps(observer.reigns(1, "serves"), observer.reigns(2, "serves"))]
         restarts = []
         for number, words in observer.words.items():
             for at, word in words:
@@ -187,7 +190,7 @@ class Run:
         relevant = [fault for fault in faults if fault[2] in RELEVANT]
         alone = [moment(at) for box in self.boxes for at in LEFT.findall(box.read("middlebox.log"))]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
-                              restarts, relevant, alone, self.plan.clock_step)
+                              restarts, relevant, alone, self.plan.clock_step, both)
 
     def judge(self):
         self.check_passes()

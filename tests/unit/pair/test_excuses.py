@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/campaigns"))
 from pair_history.excuses import LEASE, SENTENCES, Course, excuses_of, slack_of  # noqa: E402
 from pair_history.observer import reigns  # noqa: E402
+from pair_history.run import overlaps  # noqa: E402
 from pair_history.schedule import draw  # noqa: E402
 
 
@@ -60,6 +61,11 @@ class Windows(unittest.TestCase):
         one, = of("store", restarts=[(5, 6, 1)], faults=[(3, 4, "redis", 1)])
         self.assertEqual((one.since, one.begin, one.end, one.ends_only, one.reason), (3, 5, 6, True, "store"))
         self.assertEqual(of("store", restarts=[(5, 6, 1)], faults=[(3, 4, "redis", 1)], marks=[4.5]), [])
+
+    def test_while_both_serve_what_has_ended_may_be_open_on_one(self):
+        one, = excuses_of(course(both=[(3, 4)]))
+        self.assertEqual((one.since, one.begin, one.end, one.ends_only, one.reason), (1.5, 2.5, 4.5, True, "place"))
+        self.assertEqual(overlaps([(1, 5), (8, 9)], [(3, 4), (8.5, 20)]), [(3, 4, 2), (8.5, 9, 1)])
 
     def test_a_redis_that_goes_on_may_open_for_two_seconds(self):
         one, = excuses_of(course(faults=[(3, 4, "disk", 1)]))
