@@ -98,13 +98,15 @@ void Journal::on_deadline(Instant now) {
 void Journal::write(std::vector<store::Entry> entries, Writer::Done done) {
   store::Batch batch;
   batch.counters = {ids_.pids, ids_.groups};
-  batch.all = lost_;
+  // Of two writes that are under way, only the first has all rules.
+  const bool all = batch.all = std::exchange(lost_, false);
   auto backlog = std::exchange(backlog_, {});
   for (const auto& [pid, octets] : backlog) batch.entries.push_back({pid, octets});
   batch.entries.insert(batch.entries.end(), std::make_move_iterator(entries.begin()),
                        std::make_move_iterator(entries.end()));
-  writer_.write(std::move(batch), [this, done = std::move(done), backlog = std::move(backlog),
+  writer_.write(std::move(batch), [this, done = std::move(done), backlog = std::move(backlog), all,
                                    began = clock_.now()](const Failure& failure) mutable {
+    lost_ |= failure && (all || failure->lost);
     on_written(failure, std::move(backlog), began, done);
   });
 }
@@ -118,7 +120,6 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
     backlog_.merge(backlog);
     retry_later();
   }
-  lost_ = failure && (lost_ || failure->lost);
   if (failure && failure->lost) monitor_.on_store_lost();
   if (done) return done(failure);
   retrying_ = false;

@@ -111,7 +111,7 @@ class Journal {
   Writer::Done done_;  ///< of the waiting batch
   bool taken_ = false;
   bool failing_ = false;
-  bool lost_ = false;  ///< the store lost everything, and nothing has been written since
+  bool lost_ = false;  ///< the store lost everything, and the next write must have all rules
 };
 
 /// A rule in the store: a version, followed by the attributes of RFC 4540 section 4.3 in their own
