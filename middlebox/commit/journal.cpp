@@ -99,7 +99,8 @@ void Journal::write(std::vector<store::Entry> entries, Writer::Done done) {
   store::Batch batch;
   batch.counters = {ids_.pids, ids_.groups};
   // Of two writes that are under way, only the first has all rules.
-  const bool all = batch.all = std::exchange(lost_, false);
+  const bool all = std::exchange(lost_, false);
+  batch.all = all;
   auto backlog = std::exchange(backlog_, {});
   for (const auto& [pid, octets] : backlog) batch.entries.push_back({pid, octets});
   batch.entries.insert(batch.entries.end(), std::make_move_iterator(entries.begin()),

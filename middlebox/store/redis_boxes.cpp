@@ -53,14 +53,12 @@ std::string box_name() {
 void Boxes::begin(const std::string& box) {
   ask();
   const auto boxes = redis_.next_or_error();  // the key may have another type
-  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
-    const std::string member(text_of(boxes->element[i]));
-    if (box_in(member) == box) {
-      redis_.ask({"ZREM", redis_.key("boxes"), member});
-    } else {
-      known_.insert(member);
-    }
-  }
+  note(boxes.get());
+  std::erase_if(known_, [&](const std::string& member) {
+    if (box_in(member) != box) return false;
+    redis_.ask({"ZREM", redis_.key("boxes"), member});
+    return true;
+  });
 }
 
 void Boxes::ask() { redis_.send({"ZRANGE", redis_.key("boxes"), "0", "-1", "WITHSCORES"}); }

@@ -78,7 +78,8 @@ TRANSPORTS = table(
         effort="the system's defaults"),
     Transport(
         name="mptcp", label="MPTCP", option="tcp", number="connections", sysctl_prefix="net.mptcp.", routes="tcp", messages="stream",
-        proxied=False, wrapper=("mptcpize", "run"), host_has="mptcpize", multipath=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
+        proxied=False, wrapper=("mptcpize", "run"), host_has="mptcpize", multipath=True,
+        needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
         path_commands=(("agent", "ip mptcp limits set subflows 1 add_addr_accepted 1"), ("box", "ip mptcp limits set subflows 1"),
                        ("box", "ip mptcp endpoint add {second} signal")),
         counters=("MPCapableSYNTX", "MPCapableFallbackACK", "MPJoinSynAckRx", "MPTCPRetrans", "SubflowStale", "SubflowRecover",
@@ -94,8 +95,7 @@ TRANSPORTS = table(
     Transport(
         name="usrsctp", label="usrsctp", option="sctp", stack="userland", number="streams", number_max=1024, plain=False,
         proxied=False, options=True, host_has="libusrsctp2", sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets",
-        rto_ms=lambda _: 1000.0,
-        counters=("RcvbufErrors", "SndbufErrors")),
+        rto_ms=lambda _: 1000.0, counters=("RcvbufErrors", "SndbufErrors")),
     Transport(
         name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", sysctl_prefix="net.ipv4.tcp_",
         routes="tcp", messages="records", congestion=True, counters=TCP_COUNTERS),

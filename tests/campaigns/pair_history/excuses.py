@@ -7,9 +7,9 @@ from .operation import EXTEND, STORE_FAILS
 from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-OPEN = 2.0  # seconds that a Redis which goes on may open a rule
+GOES_ON = 1.0  # seconds after which a Redis goes on at the latest, once it can: it looks each second
+OPEN = 2.0  # seconds that it may open a rule then
 WRITES = 10.0  # seconds until a box has stored what it could not, also if no other box follows
-GOES_ON = 1.0  # and after which it does, once it can: it looks each second
 LEASE = 1.2  # seconds that the first box waits for the second before it goes on alone, and a moment
 
 # Each sentence, and the document that has it (tests/unit/pair compares).
