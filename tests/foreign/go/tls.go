@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -77,4 +78,10 @@ func (c tlsChannel) receive(got func(int, []byte)) error {
 	}
 }
 
-func (c tlsChannel) close() error { return c.conn.CloseWrite() }
+// close may come after the other end's close_notify, when receive has closed the connection.
+func (c tlsChannel) close() error {
+	if err := c.conn.CloseWrite(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
