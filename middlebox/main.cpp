@@ -1,5 +1,6 @@
 // simco-middlebox: parses the options, creates backend, store, metrics and server, and runs the
-// event loop until a signal ends it. SIGHUP reloads the configuration.
+// event loop until a signal ends it. SIGHUP reloads the configuration; SIGUSR1 ends it where
+// another box has taken this one's place.
 #include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -119,6 +120,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   // Set up first: a signal during the start is kept and causes an orderly stop.
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
+  signals.add(SIGUSR1);
   const auto backend = settings.backend->make(io, settings);
   if (settings.remove_rules) {
     backend->clear();
@@ -164,7 +166,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
         manager.stopping();
         // The table stays, and nobody would tell it of the other box's changes.
         const bool pair = server.stands_by() || (store && store->is_shared());
-        if (is_second_box(settings, pair)) backend->lease({});
+        if (signal == SIGUSR1 || is_second_box(settings, pair)) backend->lease({});
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);

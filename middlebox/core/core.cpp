@@ -61,6 +61,8 @@ void Core::start(const store::Contents& contents, const std::string& place) {
 
 void Core::follow(store::Changes changes, Following::Done done) {
   const Turn turn(*this);
+  // They may be of another history, by which nobody has given a lease.
+  if (changes.batch.all && !changes.owned) rules_.lease({});
   rules_.following()->take(std::move(changes), std::move(done));
 }
 

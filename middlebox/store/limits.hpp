@@ -13,11 +13,11 @@ inline constexpr std::chrono::seconds kReplicaPatience{1};
 /// Longest time that following a store waits for a change, and so until it notices that the store
 /// can be claimed.
 inline constexpr std::chrono::milliseconds kFollowPatience{50};
-/// How long packets pass on a box that stands by after it last asked the owner's Redis.
+/// How long packets pass on a box that stands by after it has asked its owner.
 inline constexpr std::chrono::milliseconds kLease{1000};
 /// A box that has asked for so long without a lease makes a pause: the owner waits for it
-/// meanwhile, and sees it within a second.
-inline constexpr std::chrono::milliseconds kFirstLeasePatience{3000};
+/// meanwhile.
+inline constexpr std::chrono::milliseconds kFirstLeasePatience{2000};
 /// A lease is renewed after this time.
 inline constexpr std::chrono::milliseconds kLeaseRenewal{250};
 /// The owner waits so much longer than a lease lasts, because the kernel's timers are coarse.
@@ -25,8 +25,6 @@ inline constexpr std::chrono::milliseconds kLeaseMargin{50};
 /// Maximum time to wait for each reply of the owner's Redis: a dead owner's place must be taken
 /// meanwhile.
 inline constexpr std::chrono::milliseconds kLeasePatience{100};
-/// An owner tries so often, kLeasePatience apart, to withdraw what it could not store.
-inline constexpr int kWithdrawTries = 10;
 /// A box whose lease has ended asks for the next one after a pause, which doubles up to this: the
 /// owner must not wait for it all the time.
 inline constexpr std::chrono::seconds kRejoinPauseMax{30};

@@ -8,7 +8,7 @@ namespace simco::store {
 
 void ask_about(RedisConnection& redis) {
   redis.send({"HMGET", redis.key("about"), "schema", "owner", "batch", "next_pid", "next_gid",
-              "previous", "claimed", "shared"});
+              "previous", "claimed"});
 }
 
 About about_in(RedisConnection& redis, const redisReply* reply) {
@@ -32,7 +32,6 @@ About about_in(RedisConnection& redis, const redisReply* reply) {
   number(4, "next_gid", about.counters.next_gid);
   about.previous = text_of(fields[5]);
   number(6, "claimed", about.claimed);
-  about.shared = text_of(fields[7]);
   return about;
 }
 

@@ -20,7 +20,6 @@ struct About {
   Counters counters;
   std::string previous;       ///< owner, whose history this one continues
   std::uint64_t claimed = 0;  ///< the last batch of that
-  std::string shared;         ///< the last owner that knew of other boxes
 };
 
 /// Queues the question for it.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <thread>
 
 #include "middlebox/store/limits.hpp"
@@ -20,19 +21,27 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Returns the owner's last batch, if that is `owner` and has not withdrawn it.
-std::optional<std::uint64_t> batch_in(const redisReply* about, const redisReply* withdrawn,
-                                      const std::string& owner) {
-  if (about->elements < 2 || text_of(about->element[0]) != owner) return std::nullopt;
-  const auto batch = parse_number<std::uint64_t>(text_of(about->element[1]), 0);
-  if (!batch || withdrawn->type == REDIS_REPLY_NIL) return batch;
-  const auto last = parse_number<std::uint64_t>(text_of(withdrawn), 0);
-  return last && *last < *batch ? batch : std::nullopt;
+/// A box's question: | token of the owner | batch | number |. The owner's answer: | token | number
+/// |.
+std::string words(const std::string& owner, std::initializer_list<std::uint64_t> numbers) {
+  std::string all = owner;
+  for (const auto number : numbers) all += " " + std::to_string(number);
+  return all;
 }
 
-/// The box of a member of the set, which is "BOX@OWNER".
-std::string box_in(std::string_view member) {
-  return std::string(member.substr(0, member.rfind('@')));
+/// Takes the last word of `text`, which is a number.
+std::optional<std::uint64_t> take_number(std::string_view& text) {
+  const auto space = text.rfind(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto number = parse_number<std::uint64_t>(text.substr(space + 1), 0);
+  text = text.substr(0, space);
+  return number;
+}
+
+/// Returns the owner's last batch, if that is `owner`.
+std::optional<std::uint64_t> batch_in(const redisReply* about, const std::string& owner) {
+  if (about->elements < 2 || text_of(about->element[0]) != owner) return std::nullopt;
+  return parse_number<std::uint64_t>(text_of(about->element[1]), 0);
 }
 
 /// The machine's name, and something that makes it unique.
@@ -50,67 +59,84 @@ std::string box_name() {
 
 // --- The owner -----------------------------------------------------------------------------------
 
-void Boxes::begin(const std::string& box) {
-  ask();
-  const auto boxes = redis_.next_or_error();  // the key may have another type
-  note(boxes.get());
-  std::erase_if(known_, [&](const std::string& member) {
-    if (box_in(member) != box) return false;
-    redis_.ask({"ZREM", redis_.key("boxes"), member});
-    return true;
-  });
-}
-
-void Boxes::ask() { redis_.send({"ZRANGE", redis_.key("boxes"), "0", "-1", "WITHSCORES"}); }
-
-void Boxes::note(const redisReply* boxes) {
-  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
-    known_.insert(std::string(text_of(boxes->element[i])));
+void Boxes::begin(const std::string& owner, const std::string& box) {
+  owner_ = owner;
+  redis_.send({"HDEL", redis_.key("questions"), box});
+  redis_.send({"HKEYS", redis_.key("questions")});
+  redis_.next_or_error();  // the key may have another type
+  const auto questions = redis_.next_or_error();
+  const Instant now = Clock::now();
+  for (std::size_t i = 0; i < questions->elements; ++i) {
+    known_[std::string(text_of(questions->element[i]))].read_at = now;
   }
 }
 
-// A box that Redis does not know any more, for it has lost something, may have a lease still.
-std::set<std::string> Boxes::behind(const redisReply* boxes, std::uint64_t batch,
-                                    std::string_view owner) {
-  note(boxes);
-  std::set<std::string> have;
-  for (std::size_t i = 0; i + 1 < boxes->elements; i += 2) {
-    const auto member = text_of(boxes->element[i]);
-    const auto number = parse_number<std::uint64_t>(text_of(boxes->element[i + 1]), 0);
-    // Two owners number their batches alike.
-    if (number && *number >= batch && member.ends_with(owner)) have.insert(box_in(member));
+std::size_t Boxes::ask() {
+  RedisConnection::Words answers{"HSET", redis_.key("answers")};
+  for (auto& [name, box] : known_) {
+    if (std::exchange(box.answered, true)) continue;
+    answers.insert(answers.end(), {name, words(owner_, {box.number})});
   }
-  auto missing = known_;
-  std::erase_if(missing, [&](const std::string& member) { return have.contains(box_in(member)); });
-  return missing;
+  const bool any = answers.size() > 2;
+  if (any) redis_.send(answers);
+  redis_.send({"HGETALL", redis_.key("questions")});
+  return any ? 2 : 1;
 }
 
-void Boxes::await(const redisReply* boxes, std::uint64_t batch, std::string_view owner,
-                  bool complete) {
-  auto missing = behind(boxes, batch, owner);
-  // Leases that are from before this batch are over then, and later ones are of boxes that have it.
-  const Instant over = Clock::now() + kLease + kLeaseMargin;
-  while (!missing.empty() || !complete) {
-    const auto left = ceil<milliseconds>(over - Clock::now());
+void Boxes::note(const redisReply* questions) {
+  const Instant now = Clock::now();
+  for (std::size_t i = 0; i + 1 < questions->elements; i += 2) {
+    auto question = text_of(questions->element[i + 1]);
+    const auto number = take_number(question);
+    const auto batch = take_number(question);
+    if (!number || !batch || question != owner_) continue;
+    auto& box = known_[std::string(text_of(questions->element[i]))];
+    if (box.number != *number) box = {*batch, *number, now, false};
+  }
+}
+
+void Boxes::look() {
+  for (auto queued = ask(); queued > 1; --queued) redis_.next();
+  note(redis_.next_or_error().get());
+}
+
+// A box that has asked with an earlier batch has no lease that began after this one was stored.
+Instant Boxes::end(const Box& box, Instant stored_at) {
+  return std::min(box.read_at, stored_at) + kLease + kLeaseMargin;
+}
+
+void Boxes::await(std::uint64_t stored) {
+  const Instant stored_at = Clock::now();
+  for (;;) {
+    Instant last{};
+    for (const auto& [name, box] : known_) {
+      if (box.batch < stored) last = std::max(last, end(box, stored_at));
+    }
+    const auto left = ceil<milliseconds>(last - Clock::now());
     if (left <= milliseconds()) break;
     await_any(left);
-    ask();
-    missing = behind(redis_.next().get(), batch, owner);
+    look();
   }
-  if (missing.empty()) return;
-  const auto key = redis_.key("boxes");
-  // Not one that has just confirmed it.
-  redis_.ask({"ZREMRANGEBYSCORE", key, "-inf", "(" + std::to_string(batch)});
-  std::set<std::string> named;
-  for (const auto& member : missing) {
-    // Of an earlier owner: the box will be in the set of the new one.
-    if (!member.ends_with(owner)) redis_.ask({"ZREM", key, member});
-    known_.erase(member);
-    if (!named.insert(box_in(member)).second) continue;
-    warnings_.push_back("box " + box_in(member) +
-                        " has not confirmed a change in time: no packet passes there by rules "
-                        "until it has caught up; check that box and the link to it");
+  std::vector<std::string> behind;
+  for (const auto& [name, box] : known_) {
+    if (box.batch < stored) behind.push_back(name);
   }
+  for (const auto& name : behind) forget(name);
+}
+
+void Boxes::forget(const std::string& name) {
+  redis_.ask({"HDEL", redis_.key("questions"), name});
+  redis_.ask({"HDEL", redis_.key("answers"), name});
+  known_.erase(name);
+  warnings_.push_back("box " + name +
+                      " has not confirmed a change in time: no packet passes there by rules "
+                      "until it has caught up; check that box and the link to it");
+}
+
+void Boxes::await_end() const {
+  Instant last{};
+  for (const auto& [name, box] : known_) last = std::max(last, end(box));
+  std::this_thread::sleep_until(last);
 }
 
 void Boxes::await_any(milliseconds patience) {
@@ -133,8 +159,6 @@ void Boxes::await_any(milliseconds patience) {
   confirmed_ = text_of(entries->element[entries->elements - 1]->element[0]);
 }
 
-void Boxes::await_end() { std::this_thread::sleep_for(kLease + kLeaseMargin); }
-
 // --- A box that stands by ------------------------------------------------------------------------
 
 Lease::Lease(RedisAddress copy) : address_(std::move(copy)), box_(box_name()) {}
@@ -144,16 +168,15 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
   address_.host = host;
   address_.port = port;
   owner_.emplace(address_, kLeasePatience);
-  asked_at_ = {};
+  tried_at_ = {};
 }
 
 std::optional<Instant> Lease::renew(const Followed& followed) {
   const Instant now = Clock::now();
   if (joined_at_ && end() <= now) leave();
-  const bool news = joined_at_ && failure_.empty() &&
-                    (batch_ != followed.batch || member_ != box_ + "@" + followed.owner);
-  if ((news || now >= asked_at_ + kLeaseRenewal) && now >= rejoin_at_) {
-    asked_at_ = now;
+  const bool news = joined_at_ && failure_.empty() && asked_ != followed;
+  if ((news || now >= tried_at_ + kLeaseRenewal) && now >= rejoin_at_) {
+    tried_at_ = now;
     failure_.clear();
     try {
       ask(followed, now);
@@ -171,35 +194,45 @@ std::optional<Instant> Lease::renew(const Followed& followed) {
 void Lease::ask(const Followed& followed, Instant now) {
   if (!owner_->connected()) owner_->connect();
   if (until_ <= now && !is_close(followed)) return;
-  const auto number = std::to_string(followed.batch);
-  const auto member = box_ + "@" + followed.owner;
-  batch_ = followed.batch;
+  asked_ = followed;
+  asked_at_[++number_] = now;
+  std::erase_if(asked_at_, [&](const auto& question) { return question.second + kLease <= now; });
   owner_->send({"MULTI"});
-  owner_->send({"ZADD", owner_->key("boxes"), number, member});
+  owner_->send(
+      {"HSET", owner_->key("questions"), box_, words(followed.owner, {followed.batch, number_})});
   owner_->send({"XADD", owner_->key("confirmed"), "MAXLEN", "1", "*", "box", box_});
-  owner_->send({"HMGET", owner_->key("about"), "owner", "batch", "shared"});
-  owner_->send({"HGET", owner_->key("withdrawn"), followed.owner});
-  // For another owner, which has claimed the same Redis since.
-  if (member_ != member) owner_->send({"ZREM", owner_->key("boxes"), member_});
+  owner_->send({"HMGET", owner_->key("about"), "owner", "batch"});
+  owner_->send({"HGET", owner_->key("answers"), box_});
   owner_->send({"EXEC"});
-  for (int queued = member_ == member ? 5 : 6; queued > 0; --queued) owner_->next();
+  for (int queued = 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
-  const bool added = done->elements >= 4 && done->element[0]->type == REDIS_REPLY_INTEGER;
-  if (!added) return;
-  member_ = member;
+  if (done->elements < 4 || done->element[0]->type != REDIS_REPLY_INTEGER) return;
   if (!joined_at_) joined_at_ = now;
-  const auto* const about = done->element[2];
-  const bool current = batch_in(about, done->element[3], followed.owner) == followed.batch;
-  if (current && text_of(about->element[2]) == followed.owner) until_ = now + kLease;
+  if (batch_in(done->element[2], followed.owner) != followed.batch) return;
+  if (const auto from = answered(text_of(done->element[3]), followed.owner)) {
+    until_ = std::max(until_, *from + kLease);
+  }
 }
 
-/// The owner waits for a box in the set, so it must be able to catch up.
+/// The owner waits for a box with a lease, so it must be able to catch up.
 bool Lease::is_close(const Followed& followed) {
-  owner_->send({"HMGET", owner_->key("about"), "owner", "batch"});
-  owner_->send({"HGET", owner_->key("withdrawn"), followed.owner});
-  const auto about = owner_->next();
-  const auto batch = batch_in(about.get(), owner_->next_or_error().get(), followed.owner);
+  const auto about = owner_->ask({"HMGET", owner_->key("about"), "owner", "batch"});
+  const auto batch = batch_in(about.get(), followed.owner);
   return batch && *batch <= followed.batch + kBatchesKept;
+}
+
+std::optional<Instant> Lease::answered(std::string_view answer, const std::string& owner) const {
+  const auto number = take_number(answer);
+  if (!number || answer != owner) return std::nullopt;
+  const auto asked = asked_at_.find(*number);
+  if (asked == asked_at_.end()) return std::nullopt;
+  return asked->second;
+}
+
+void Lease::end_now() {
+  until_ = {};
+  asked_at_.clear();
+  if (joined_at_) joined_at_ = Clock::now();
 }
 
 Instant Lease::end() const {

@@ -59,17 +59,6 @@ void RedisConnection::lose_place() {
 }
 
 void RedisConnection::connect() {
-  for (int queued = open(); queued > 0; --queued) next();
-}
-
-RedisConnection::Reply RedisConnection::connect_and_ask(const Words& words) {
-  int queued = open();
-  send(words);
-  for (; queued > 0; --queued) next();
-  return next();
-}
-
-int RedisConnection::open() {
   const timeval patience{patience_.count() / 1000, patience_.count() % 1000 * 1000};
   context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, patience));
   if (!context_) throw StoreError("out of memory");
@@ -77,18 +66,12 @@ int RedisConnection::open() {
   redisSetTimeout(context_.get(), patience);
   redisEnableKeepAlive(context_.get());
   ++connections_;
-  int queued = 0;
-  const auto queue = [&](const Words& words) {
-    send(words);
-    ++queued;
-  };
   if (!address_.user.empty() && !address_.password.empty()) {
-    queue({"AUTH", address_.user, address_.password});
+    ask({"AUTH", address_.user, address_.password});
   } else if (!address_.user.empty() || !address_.password.empty()) {
-    queue({"AUTH", address_.user + address_.password});
+    ask({"AUTH", address_.user + address_.password});
   }
-  if (address_.database != 0) queue({"SELECT", std::to_string(address_.database)});
-  return queued;
+  if (address_.database != 0) ask({"SELECT", std::to_string(address_.database)});
 }
 
 }  // namespace simco::store

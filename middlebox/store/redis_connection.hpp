@@ -43,9 +43,6 @@ class RedisConnection {
 
   bool connected() const { return context_ != nullptr; }
   void connect();
-  /// Connects and sends `words` at once: a server that stands still will carry it out. Returns the
-  /// reply.
-  Reply connect_and_ask(const Words& words);
   /// How often it was connected.
   unsigned connections() const { return connections_; }
   void close() { context_.reset(); }
@@ -64,9 +61,6 @@ class RedisConnection {
   [[noreturn]] void lose_place();
 
  private:
-  /// Opens the connection and queues the password and the database. Returns the number of replies.
-  int open();
-
   RedisAddress address_;
   std::chrono::milliseconds patience_;
   std::unique_ptr<redisContext, Free> context_;

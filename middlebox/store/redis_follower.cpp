@@ -46,6 +46,7 @@ Batch RedisFollower::read_all() {
   if (rules->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(rules)));
   Batch batch;
   batch.all = !about.owner.empty();
+  if (batch.all) lease_.end_now();
   batch.counters = about.counters;
   for (std::size_t i = 0; i + 1 < rules->elements; i += 2) {
     batch.entries.push_back(

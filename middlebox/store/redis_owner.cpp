@@ -1,4 +1,4 @@
-// The claim, batches, and what other boxes are told when a batch cannot be stored.
+// The claim, the look at the store, and batches.
 #include "middlebox/store/redis_owner.hpp"
 
 #include <fmt/ranges.h>
@@ -6,7 +6,6 @@
 #include <sys/random.h>
 
 #include <array>
-#include <thread>
 #include <utility>
 
 #include "middlebox/store/limits.hpp"
@@ -32,31 +31,21 @@ void RedisOwner::claim(const About& before, const std::string& box) {
   const auto batch = std::to_string(before.batch.value_or(0));
   redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
               "previous", before.owner, "claimed", batch});
-  redis_.ask({"DEL", redis_.key("withdrawn")});
-  boxes_.begin(box);
-  // The boxes of an earlier owner may have leases, although Redis has lost them since.
-  if (boxes_.none() && before.shared.empty()) return;
-  shared_ = true;
-  redis_.ask({"HSET", redis_.key("about"), "shared", token_});
+  boxes_.begin(token_, box);
+  shared_ = !boxes_.none();
 }
 
 void RedisOwner::verify() {
-  bool said = false;
-  try {
-    said = require_ownership(false);
-  } catch (const StoreLost&) {
-    // A box may follow what Redis has now, and not what has ended since.
-    if (shared_) withdraw();
-    throw;
-  }
-  boxes_.ask();
-  boxes_.note(redis_.next_or_error().get());
-  share(said);
+  require_ownership(false);
+  // No box must get a lease by what Redis has now, while it is not what we have.
+  if (!failed_) boxes_.look();
+  shared_ = shared_ || !boxes_.none();
+  redis_.ask({"UNWATCH"});
 }
 
-bool RedisOwner::require_ownership(bool all) {
+void RedisOwner::require_ownership(bool all) {
   redis_.send({"WATCH", redis_.key("about"), redis_.key("rules")});
-  redis_.send({"HMGET", redis_.key("about"), "owner", "batch", "shared"});
+  redis_.send({"HMGET", redis_.key("about"), "owner", "batch"});
   redis_.send({"HLEN", redis_.key("rules")});
   redis_.next();
   const auto about = redis_.next_or_error();
@@ -69,12 +58,11 @@ bool RedisOwner::require_ownership(bool all) {
     throw StoreTaken(redis_.place() +
                      ": another middlebox has taken over these rules; this process must stop");
   }
-  const bool said = text_of(about->element[2]) == token_;
-  if (all) return said;
+  if (all) return;
   const auto batch = text_of(about->element[1]);
   const bool earlier = at_.stored != 0 && !parse_number<std::uint64_t>(batch, at_.stored);
   const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < at_.rules;
-  if (!emptied && !earlier && !evicted) return said;
+  if (!emptied && !earlier && !evicted) return;
   redis_.close();
   throw StoreLost(redis_.place() +
                   (emptied   ? ": the rules are gone"
@@ -86,23 +74,22 @@ bool RedisOwner::require_ownership(bool all) {
 // --- Batches -------------------------------------------------------------------------------------
 
 void RedisOwner::write(const Batch& batch) {
-  RedisConnection::Reply done;
-  failed_ = true;
   try {
-    done = store(batch);
+    failed_ = true;
+    store(batch);
     failed_ = false;
+    boxes_.await(at_.stored);
   } catch (const StoreTaken&) {
     throw;
   } catch (const StoreError&) {
-    close_others();
+    // The middlebox ends rules even if that cannot be stored.
+    boxes_.await_end();
     throw;
   }
-  await_boxes(done->element[done->elements - 2], !batch.all);
-  if (!shared_ && !boxes_.none()) share(require_ownership(false));
   await_replicas();
 }
 
-RedisConnection::Reply RedisOwner::store(const Batch& batch) {
+void RedisOwner::store(const Batch& batch) {
   if (!redis_.connected()) {
     redis_.connect();
   }
@@ -123,9 +110,9 @@ RedisConnection::Reply RedisOwner::store(const Batch& batch) {
     redis_.close();
     throw StoreLost(redis_.place() + ": " + why + "; writing all rules again");
   }
+  boxes_.note(done->element[done->elements - 2]);
   at_.rules = done->element[done->elements - 1]->integer;
   at_.stored = at_.tried;
-  return done;
 }
 
 std::size_t RedisOwner::queue(const Batch& batch) {
@@ -137,8 +124,8 @@ std::size_t RedisOwner::queue(const Batch& batch) {
   };
   command({"MULTI"});
   if (batch.all) {
-    command({"DEL", rules, redis_.key("changes"), redis_.key("boxes"), redis_.key("confirmed"),
-             redis_.key("withdrawn")});
+    command({"DEL", rules, redis_.key("changes"), redis_.key("questions"), redis_.key("answers"),
+             redis_.key("confirmed")});
     boxes_.forget_confirmed();
   }
   std::string pids;
@@ -157,9 +144,8 @@ std::size_t RedisOwner::queue(const Batch& batch) {
            stream_id(at_.tried), "owner", token_, "pids", pids});
   command({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch",
            std::to_string(at_.tried), "next_pid", std::to_string(batch.counters.next_pid),
-           "next_gid", std::to_string(batch.counters.next_gid), "shared", shared_ ? token_ : ""});
-  boxes_.ask();
-  ++queued;
+           "next_gid", std::to_string(batch.counters.next_gid)});
+  queued += boxes_.ask();
   command({"HLEN", rules});
   redis_.send({"EXEC"});
   return queued;
@@ -174,49 +160,6 @@ void RedisOwner::await_replicas() {
   if (have->integer < replicas) {
     throw StoreError(redis_.place() + ": " + std::to_string(have->integer) + " of " +
                      std::to_string(replicas) + " replicas confirmed the write");
-  }
-}
-
-// --- Other boxes ---------------------------------------------------------------------------------
-
-void RedisOwner::share(bool said) {
-  if (said || failed_ || boxes_.none()) {
-    redis_.ask({"UNWATCH"});
-    return;
-  }
-  shared_ = true;
-  redis_.ask({"MULTI"});
-  redis_.ask({"HSET", redis_.key("about"), "shared", token_});
-  redis_.ask({"EXEC"});
-}
-
-void RedisOwner::await_boxes(const redisReply* boxes, bool complete) {
-  try {
-    boxes_.await(boxes, at_.stored, token_, complete);
-  } catch (const StoreError&) {
-    if (shared_) Boxes::await_end();
-    throw;
-  }
-}
-
-// The middlebox ends rules even if that cannot be stored.
-void RedisOwner::close_others() {
-  if (!shared_) return;
-  for (int tries = kWithdrawTries; tries > 0 && !withdraw(); --tries) {
-    std::this_thread::sleep_for(kLeasePatience);
-  }
-  Boxes::await_end();
-}
-
-// A Redis that stands still carries it out as soon as it goes on. It means nothing for later
-// batches or to another owner.
-bool RedisOwner::withdraw() {
-  try {
-    RedisConnection again(redis_.address(), kLeasePatience);
-    again.connect_and_ask({"HSET", redis_.key("withdrawn"), token_, std::to_string(at_.tried)});
-    return true;
-  } catch (const StoreError&) {
-    return false;
   }
 }
 

@@ -29,35 +29,24 @@ class RedisOwner {
   /// As Store::write().
   void write(const Batch& batch);
 
-  /// True if other boxes may have leases. For any thread.
+  /// True if other boxes have asked for leases. For any thread.
   bool is_shared() const { return shared_; }
   std::vector<std::string> take_warnings() { return boxes_.take_warnings(); }
 
  private:
   /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
-  /// written. Watches them. Returns whether they say that other boxes may have leases.
-  bool require_ownership(bool all);
+  /// written. Watches them.
+  void require_ownership(bool all);
   /// Queues the commands that carry out `batch`. Returns their number.
   std::size_t queue(const Batch& batch);
-  RedisConnection::Reply store(const Batch& batch);
+  void store(const Batch& batch);
   void await_replicas();
-  /// Waits for the boxes in the set: `boxes` is the answer to Boxes::ask().
-  void await_boxes(const redisReply* boxes, bool complete);
-  /// Lets other boxes have leases once there are any and all is stored: from then on, what cannot
-  /// be stored waits for their end. `said`: as require_ownership() has found.
-  void share(bool said);
-  /// A batch could not be stored: waits until no other box lets packets pass by earlier rules.
-  void close_others();
-  /// No box gets a lease any more, until a later batch is stored. Returns false if Redis does not
-  /// say that it has heard.
-  bool withdraw();
-
   RedisConnection& redis_;
   Boxes boxes_{redis_};
   std::string token_;  ///< identifies the owner of the keys
   Position at_;
   bool failed_ = false;               ///< the last batch is not known to be stored
-  std::atomic<bool> shared_ = false;  ///< other boxes may have leases
+  std::atomic<bool> shared_ = false;  ///< other boxes have asked for leases
 };
 
 }  // namespace simco::store

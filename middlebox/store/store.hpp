@@ -95,8 +95,7 @@ class Store {
   /// True if it is a copy of a store that another middlebox may own. Throws StoreError if it cannot
   /// be reached.
   virtual bool is_copy() { return false; }
-  /// True if other boxes may have a lease on its rules, or an earlier owner knew of some. For any
-  /// thread.
+  /// True if other boxes have asked for a lease on its rules. For any thread.
   virtual bool is_shared() const { return false; }
   /// Claims the store for this process, unless it is a copy, and reads it. Must be called once,
   /// before follow() and write(). Throws StoreError if the store cannot be reached, is in use, or
@@ -107,11 +106,11 @@ class Store {
   virtual Changes follow() { return {.batch = {}, .owned = true}; }
   /// Of a copy: all that follow() has returned is enforced here, as the owner is told. Returns
   /// until when packets may pass by these rules, for the owner waits so long for a box that does
-  /// not confirm the next batch; nullopt: there is more to follow. Throws StoreError if the owner's
-  /// store cannot be reached, and no packet may pass.
+  /// not confirm the next batch; nullopt: there is more to follow, or the owner has not answered.
+  /// Throws StoreError if the owner's store cannot be reached, and no packet may pass.
   virtual std::optional<Instant> confirm() { return std::nullopt; }
-  /// Throws StoreTaken if another middlebox has claimed the store since, or if it has become a
-  /// copy; StoreLost if it has lost data.
+  /// Answers the boxes that have called confirm(). Throws StoreTaken if another middlebox has
+  /// claimed the store since, or if it has become a copy; StoreLost if it has lost data.
   virtual void verify() {}
   /// Stores `batch`, which is durable when the call returns, and enforced by each box that has a
   /// copy and lets packets pass (confirm()). Throws StoreError if all or none of it may be stored,

@@ -96,6 +96,7 @@ void PairBox::die() {
               folder_ + "/middlebox.pid 2>&1");
   keepalived_->signal(SIGKILL);
   keepalived_->wait();
+  takeover_.reset();
   redis_.reset();
   // The kernel's tables and addresses of a machine that is off are gone.
   host.output(
@@ -125,6 +126,12 @@ std::string PairBox::redis(const std::string& command) const {
 
 void PairBox::signal(int number) const {
   host.shell("kill -" + std::to_string(number) + " $(cat " + folder_ + "/middlebox.pid)");
+}
+
+void PairBox::lose_place_without_redis() {
+  redis_->signal(SIGSTOP);
+  takeover_ = start(host, {SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover", folder_ + "/ha.conf",
+                           "INSTANCE", "simco", "BACKUP", "100"});
 }
 
 std::string PairBox::said() const {
@@ -159,8 +166,8 @@ void PairBox::write_service(const Words& options) const {
   auto takeover = from_page("/etc/simco/ha.conf");
   replace(takeover, "10.99.0.2", "10.99.0." + peer_);
   std::ofstream(folder_ + "/ha.conf")
-      << takeover << "START=" << folder_ << "/start\nSTOP=" << folder_ << "/stop\nLOCK=" << folder_
-      << "/lock\n";
+      << takeover << "START=" << folder_ << "/start\nSTOP=" << folder_ << "/stop\nCLOSE=" << folder_
+      << "/close\nLOCK=" << folder_ << "/lock\n";
   std::string words;
   for (const auto& word : options) words += word + " ";
   const auto pid = "p=$(cat " + folder_ + "/middlebox.pid 2>/dev/null)\n";
@@ -175,7 +182,8 @@ void PairBox::write_service(const Words& options) const {
                                           "while [ -e /proc/$p/exe ]; do sleep 0.02; done\nrm -f " +
                                           folder_ + "/middlebox.log " + folder_ +
                                           "/middlebox.pid\n";
-  for (const char* script : {"/start", "/stop"}) {
+  std::ofstream(folder_ + "/close") << "#!/bin/sh\n" + pid + "kill -USR1 $p\n";
+  for (const char* script : {"/start", "/stop", "/close"}) {
     std::filesystem::permissions(folder_ + script, std::filesystem::perms::owner_all);
   }
 }

@@ -44,6 +44,8 @@ class PairBox {
   std::string redis(const std::string& command) const;
   /// Sends a signal to its middlebox.
   void signal(int number) const;
+  /// Calls simco-takeover for that, while its Redis stands still.
+  void lose_place_without_redis();
   /// The logs of middlebox and keepalived.
   std::string said() const;
 
@@ -58,6 +60,7 @@ class PairBox {
   std::string peer_;
   std::unique_ptr<Program> redis_;
   std::unique_ptr<Program> keepalived_;
+  std::unique_ptr<Program> takeover_;
   bool alive_ = false;
 };
 

@@ -49,11 +49,15 @@ fi
 echo "$(date +%s.%N) stopped" >>{folder}/events
 rm -f {folder}/middlebox.pid
 """
+CLOSE = """#!/bin/sh
+kill -USR1 $(cat {folder}/middlebox.pid 2>/dev/null) 2>/dev/null
+"""
 # doc/operating.md, "Restarts open nothing": nothing is blocked between a boot and the first start, unless the site does.
 BLOCK = "table inet boot { chain forward { type filter hook forward priority 0; policy drop; }; }"
 HA_CONF = """PEER="{peer}"
 START={folder}/start
 STOP={folder}/stop
+CLOSE={folder}/close
 LOCK={folder}/lock
 echo "$(date +%s.%N) $4" >>{folder}/transitions
 """
@@ -98,7 +102,7 @@ class Box:
         state = "redis://127.0.0.1" + ("?replicas=1" if self.plan.replicas else "")
         options = ("--backend nftables --internal-if int0 --external-if ext0 --listen 192.0.2.1 --allow-anonymous "
                    f"--audit-rate 1000 --state '{self.plant.state(state)}'")
-        for name, text in (("start", START), ("stop", STOP)):
+        for name, text in (("start", START), ("stop", STOP), ("close", CLOSE)):
             self.write(name, text.format(folder=self.folder, environment=environment, binary=binary, options=options, begin=BEGIN))
             os.chmod(os.path.join(self.folder, name), 0o755)
         self.write("ha.conf", HA_CONF.format(folder=self.folder, peer=self.plant.peer(f"10.99.0.{self.peer} 6379")))

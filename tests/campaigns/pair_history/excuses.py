@@ -7,8 +7,6 @@ from .operation import EXTEND, STORE_FAILS
 from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-GOES_ON = 1.0  # seconds after which a Redis goes on at the latest, once it can: it looks each second
-OPEN = 2.0  # seconds that it may open a rule then
 WRITES = 10.0  # seconds until a box has stored what it could not, also if no other box follows
 LEASE = 1.2  # seconds that the first box waits for the second before it goes on alone, and a moment
 
@@ -20,11 +18,9 @@ SENTENCES = {
                     "`replicas=1`, too): if it then takes over, it lets those packets pass for the rest of the lifetime."),
     "refused": ("doc/high-availability.md", "A request that was refused with 0x0342, as Redis or its replica did not answer "
                 "in time, may be in force after a takeover, and on the second box until the first has taken it back."),
-    "goes on": ("doc/high-availability.md", "A Redis that stands still or refuses to write for seconds and goes on, or that starts "
-                "with an earlier state, may open a rule that has ended on the second box, for up to two seconds."),
     "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
-    "place": ("doc/high-availability.md", "**A box that has lost its place closes** when its middlebox stops, or notices that its "
-              "Redis is a replica."),
+    "place": ("doc/high-availability.md", "**A box that has lost its place closes** when `simco-takeover` tells its middlebox (SIGUSR1), "
+              "or when that notices that its Redis is a replica."),
     "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
               "calculated from the clock."),
     "memory": ("doc/high-availability.md", "Set `appendonly yes` if rules must survive a failure of both boxes."),
@@ -83,9 +79,6 @@ def excuses_of(course):
             unwritten = (fault[0], min(first_mark(course, fault[1]), fault[1] + WRITES))
             if fault[2] in ("redis", "disk") and fault[3] == box and touches(unwritten, begin, end):
                 found.append(Undoing(fault[0], begin, end, True, "store"))
-    for begin, end, kind, _ in course.faults:
-        if kind in ("redis", "disk"):
-            found.append(Undoing(begin - LEASE, end - course.period, end + GOES_ON + OPEN + course.period, True, "goes on"))
     if not course.durable:
         for fault in course.faults:
             if fault[2] == "memory":

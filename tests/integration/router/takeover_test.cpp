@@ -236,6 +236,16 @@ TEST_F(BothBoxes, TheOneThatIsCutOffCloses) {
   EXPECT_TRUE(second_blocks(5000));
 }
 
+// The rules of the second box end elsewhere from then on.
+TEST_F(BothBoxes, TheOneThatLosesItsPlaceClosesThoughItsRedisStandsStill) {
+  enable(2, 5000);
+  const Udp host(pair.inside, {"10.0.0.2", 5000});
+  const Udp peer(pair.outside, {"192.0.2.2", 5000});
+  EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5000}));
+  pair.first.lose_place_without_redis();
+  EXPECT_TRUE(eventually([&] { return host.misses(peer, {"10.0.0.2", 5000}); }));
+}
+
 TEST_F(BothBoxes, TheOneThatStandsStillCloses) {
   const auto rule = enable(3, 5000);
   pair.second.signal(SIGSTOP);

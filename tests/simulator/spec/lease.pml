@@ -1,13 +1,15 @@
 /* Two boxes enforce the rules of one store: its owner, and a box that stands by, which lets packets
    pass while it has a lease (middlebox/store/redis_boxes.hpp). Each batch makes or ends the one
    rule. Any step may take any time; a lease of LEASE ticks, and the owner's patience of one more,
-   end by the clock. FAULTS bounds the deaths of the owner's process, losses of Redis' data and the
-   times that it stands still. PLANTED is a planted fault, which the property finds. */
+   end by the clock. A question has no number here, but the ticks that a lease by it has left,
+   wherever it is told of. FAULTS bounds the deaths of the owner's process, losses of Redis' data,
+   its returns to an earlier state (if RETURNS is defined), the times that it stands still, and the
+   cuts between the owner and its Redis. PLANTED is a planted fault, which the property finds. */
 #ifndef FAULTS
-#define FAULTS 3
+#define FAULTS 2
 #endif
 #ifndef BATCHES
-#define BATCHES 4
+#define BATCHES 3
 #endif
 #ifndef PLANTED
 #define PLANTED 0
@@ -15,20 +17,25 @@
 #define LEASE 2
 #define enabled 1
 #define deleted 2
-typedef About {
+typedef Redis {
   byte owner;        /* its token, from 1; 0: there is nothing */
   byte batch;
   bit has;           /* the rule */
-  byte shared;       /* the owner that knows of a box beside it */
-  byte withdrawn_by; /* this owner has tried batches in vain, */
-  byte withdrawn;    /* up to this one */
+  byte previous;     /* the owner, up to this batch, */
+  byte claimed;      /* whose history this one continues */
+  byte asked_owner;  /* the last question: to which owner, by which batch, ticks left */
+  byte asked_batch;
+  byte question;
+  bit unread;
+  byte answered_by;  /* the last answer: by which owner, ticks left of its question */
+  byte answer
 };
-About about;         /* in the owner's Redis, and in the copy that the other box follows */
-About copy;
-byte member;         /* the box in the set: of which owner, with which batch; 0: it is not there */
-byte member_batch;
+Redis redis;         /* of the owner; the other box follows the copy */
+Redis earlier;       /* a state that it may return to */
+byte copy_owner; byte copy_batch; bit copy_has; byte copy_previous; byte copy_claimed;
 bit stands;          /* Redis stands still: nobody is answered */
-bit went_on;         /* since the owner's last try */
+bit cut;             /* the owner does not reach it */
+bit lost_boxes;      /* it has forgotten who has asked */
 byte faults;
 byte told;           /* the last reply, unless something has happened to the rule since */
 /* The box that stands by. */
@@ -36,13 +43,18 @@ byte follows;
 byte enforces;
 bit open;
 byte lease;          /* ticks that are left */
-byte asked;          /* of the lease that it asks for */
+byte asks;           /* of the lease that it asks for */
+byte granted;        /* of the lease that it will hear of */
 /* The owner's process. */
 byte token;
-byte patience;
+byte read;           /* ticks that a box which has asked may have a lease */
+byte patience;       /* the same since the last batch was stored */
+byte replied;        /* ticks of an answer that is on its way; */
+byte replied_by;     /* 0: there is none */
 bit killed;
 
 #define FAULT(guard) faults < FAULTS && (guard) -> faults++
+#define TICK(ticks) ticks = (ticks -> ticks - 1 : 0)
 
 active proctype property() {
 endless:
@@ -52,126 +64,155 @@ endless:
 active proctype clock() {
 endless:
   do
-  :: atomic { lease || asked || patience ->
-       lease = (lease -> lease - 1 : 0);
-       asked = (asked -> asked - 1 : 0);
-       patience = (patience -> patience - 1 : 0) }
+  :: atomic { lease || asks || granted || read || patience || replied ||
+              redis.question || redis.answer || earlier.question || earlier.answer ->
+       TICK(lease); TICK(asks); TICK(granted); TICK(read); TICK(patience); TICK(replied);
+       TICK(redis.question); TICK(redis.answer); TICK(earlier.question); TICK(earlier.answer) }
   od
 }
 
 active proctype replication() {
 endless:
   do
-  :: atomic { copy.owner != about.owner || copy.batch != about.batch || copy.has != about.has ->
-       copy.owner = about.owner; copy.batch = about.batch; copy.has = about.has }
+  :: atomic { copy_owner != redis.owner || copy_batch != redis.batch || copy_has != redis.has ->
+       copy_owner = redis.owner; copy_batch = redis.batch; copy_has = redis.has;
+       copy_previous = redis.previous; copy_claimed = redis.claimed }
   od
 }
 
-#define GOES_BACK (copy.owner == follows && copy.batch < enforces)
-#define NEWS      (copy.owner != follows || copy.batch > enforces)
+#define GOES_BACK (copy_owner == follows && copy_batch < enforces)
+#define NEWS      (copy_owner != follows || copy_batch > enforces)
+#define CONTINUED (copy_owner == follows || (copy_previous == follows && copy_claimed >= enforces))
 active proctype stands_by() {
-  byte owner; byte batch; bit granted;
+  byte owner; byte batch;
 endless:
   do
-  :: atomic { copy.owner && NEWS && !GOES_BACK ->
-       follows = copy.owner; enforces = copy.batch; open = copy.has }
-  :: atomic { follows && (about.owner != member || enforces != member_batch || lease < LEASE) ->
-       asked = LEASE; owner = follows; batch = enforces };
-     atomic { !stands -> member = owner; member_batch = batch;
-       granted = (about.owner == owner && about.batch == batch &&
-                  (about.withdrawn_by != owner || about.withdrawn < batch));
-#if PLANTED != 1
-       granted = granted && about.shared == owner
+  :: atomic { copy_owner && NEWS && !GOES_BACK ->
+       if :: !CONTINUED && PLANTED != 8 -> lease = 0 :: else fi;
+       follows = copy_owner; enforces = copy_batch; open = copy_has }
+  :: atomic { follows && lease < LEASE -> asks = LEASE; owner = follows; batch = enforces };
+     atomic { !stands ->
+       redis.asked_owner = owner; redis.asked_batch = batch; redis.question = asks; redis.unread = 1;
+       granted = (redis.answered_by == owner -> redis.answer : 0);
+#if PLANTED == 1
+       granted = asks;
+#elif PLANTED == 2
+       granted = (redis.answered_by == owner -> LEASE : 0);
 #endif
-     };
+       if
+       :: redis.owner == owner && (redis.batch == batch || PLANTED == 7)
+       :: else -> granted = 0
+       fi };
      atomic {
-#if PLANTED == 2
-       asked = LEASE;
-#endif
-       if :: granted && asked > lease -> lease = asked :: else fi;
-       asked = 0; owner = 0; batch = 0; granted = 0 }
+       if :: granted > lease -> lease = granted :: else fi;
+       asks = 0; granted = 0; owner = 0; batch = 0 }
   od
 }
 
-#define CONFIRMED (!shared || (member == token && member_batch >= tried))
-/* It says that it knows of another box, and does not forget that. */
-inline note() {
-  shared = shared || member;
-  if :: shared && about.owner == token -> about.shared = token :: else fi
+/* Commands that the owner has sent arrive, though it may not be there to see it. */
+active proctype connection() {
+endless:
+  do
+  :: atomic { replied_by && !stands && !cut ->
+       redis.answered_by = replied_by; redis.answer = replied; replied_by = 0; replied = 0 }
+  od
+}
+
+#define REACHED   (!stands && !cut)
+#define OWNED     (redis.owner == token && redis.batch >= stored)
+#define CONFIRMED (known >= tried)
+inline read_question() {
+  if
+  :: redis.unread && redis.asked_owner == token ->
+    redis.unread = 0; read = LEASE + 1; known = redis.asked_batch;
+    replied_by = token; replied = redis.question
+  :: else
+  fi
 }
 /* After a loss of data it writes everything: a follower finds a number missing. */
 inline exec() {
-  lost = (about.owner != token || about.batch < stored);
+  lost = !OWNED;
   tried = tried + (lost -> 2 : 1);
-  if :: lost -> member = 0; member_batch = 0 :: else fi;
-  about.owner = token; about.batch = tried; about.has = v;
-  about.shared = (shared -> token : 0)
+  if :: lost -> redis.asked_owner = 0; redis.unread = 0; redis.answered_by = 0 :: else fi;
+  redis.owner = token; redis.batch = tried; redis.has = v
 }
-/* Else Redis has gone on since the last try to withdraw the batch: the documented window. */
-#define IN_TIME    (done || !shared || withdrawn || !went_on || PLANTED == 4)
-#define LEASES_END patience = LEASE + 1; patience == 0
 
 active proctype middlebox() {
-  bit v; bit lost; bit done; bit withdrawn; bit shared; bit mine; bit failed;
-  byte stored; byte tried; byte batches;
-endless: /* It claims the store, and the rule is as there. If all is lost, a lease passes first. */
-  atomic { !stands && batches < BATCHES && (about.owner || !(lease || asked)) ->
-    batches++; token++; about.owner = token; stored = about.batch;
-    shared = (about.shared != 0 && PLANTED != 6);
-    tried = (tried > stored -> tried : stored); mine = about.has;
+  bit v; bit lost; bit done; bit mine; bit failed;
+  byte stored; byte tried; byte known; byte batches;
+endless: /* It claims the store, and the rule is as there. If boxes are forgotten, a lease passes. */
+  atomic { REACHED && batches < BATCHES && !(lost_boxes && (lease || granted)) ->
+    batches++; token++; redis.previous = redis.owner; redis.claimed = redis.batch;
+    redis.owner = token; stored = redis.batch; lost_boxes = 0;
+    if :: redis.asked_owner && PLANTED != 6 -> read = LEASE + 1 :: else fi;
+    tried = (tried > stored -> tried : stored); mine = redis.has;
     if :: told && mine != (told == enabled) -> told = 0 :: else fi };
   {
-    atomic { !stands -> note() };
 endless_idle:
     do
-    :: atomic { !stands && !shared && member && (!failed || PLANTED == 5) -> note() }
-    :: atomic { batches < BATCHES -> batches++; told = 0; v = !mine; failed = 1; went_on = 0 };
+    :: atomic { REACHED && redis.unread && OWNED && (!failed || PLANTED == 5) -> read_question() }
+    :: atomic { batches < BATCHES -> batches++; told = 0; v = !mine; failed = 1 };
        if
-       :: atomic { !stands -> exec(); stored = tried; done = 1; failed = 0; shared = shared || member }
-       :: atomic { stands -> if :: tried++ :: skip fi }
-       :: atomic { FAULT(!stands); stands = 1; exec() }
+       :: atomic { REACHED -> exec(); read_question(); patience = LEASE + 1;
+            stored = tried; done = 1; failed = 0; lost_boxes = 0 }
+       :: atomic { !REACHED -> if :: tried++ :: skip fi }
+       :: atomic { FAULT(REACHED); stands = 1; exec() }
        fi;
        if
-       :: done -> patience = LEASE + 1;
+       :: done ->
           do
-          :: atomic { !stands && PLANTED != 3 -> note();
-               if :: CONFIRMED && !lost -> break :: else fi }
-          :: atomic { patience == 0 || PLANTED == 3 -> break }
-          :: atomic { stands && patience -> patience = LEASE + 1; done = 0 };
-             patience == 0; break
+          :: atomic { REACHED && redis.unread && OWNED -> read_question() }
+          :: atomic { CONFIRMED || !read || !patience || PLANTED == 3 -> break }
+          :: atomic { !REACHED || !OWNED -> done = 0 }; !read; break
           od
-       :: !done && shared ->
-          if
-          :: atomic { !stands && PLANTED != 4 ->
-               about.withdrawn_by = token; about.withdrawn = tried; withdrawn = 1 }
-          :: stands || PLANTED == 4
-          fi;
-          LEASES_END
-       :: !done && !shared
+       :: !done -> if :: !read :: PLANTED == 4 fi
        fi;
        atomic {
          if
          :: v && !done
-         :: else -> mine = v; if :: IN_TIME -> told = (v -> enabled : deleted) :: else fi
+         :: else -> mine = v; told = (v -> enabled : deleted)
          fi;
-         v = 0; done = 0; lost = 0; withdrawn = 0 }
+         v = 0; done = 0; lost = 0 }
     od
   } unless { killed };
   atomic {
-    killed = 0; v = 0; done = 0; lost = 0; withdrawn = 0; shared = 0; stored = 0; failed = 0;
-    patience = 0; mine = 0
+    killed = 0; v = 0; done = 0; lost = 0; stored = 0; failed = 0; known = 0;
+    read = 0; patience = 0; mine = 0
   };
   goto endless
 }
 
+inline becomes(to, from) {
+  to.owner = from.owner; to.batch = from.batch; to.has = from.has;
+  to.previous = from.previous; to.claimed = from.claimed;
+  to.asked_owner = from.asked_owner; to.asked_batch = from.asked_batch;
+  to.question = from.question; to.unread = from.unread;
+  to.answered_by = from.answered_by; to.answer = from.answer
+}
+
 active proctype surroundings() {
+  bit saved;
 endless:
   do
   :: atomic { FAULT(!killed); killed = 1 }
   :: atomic { FAULT(!stands); stands = 1 }
-  :: atomic { FAULT(about.owner); about.owner = 0; about.batch = 0; about.has = 0; about.shared = 0;
-       about.withdrawn_by = 0; about.withdrawn = 0; member = 0; member_batch = 0 }
-  /* The documented window: what ended while it stood still may be open for a lease. */
-  :: atomic { stands -> stands = 0; went_on = 1; if :: about.batch && told -> told = 0 :: else fi }
+  :: atomic { stands -> stands = 0 }
+  :: atomic { FAULT(!cut); cut = 1 }
+  :: atomic { cut -> cut = 0 }
+  /* It ends its connections with its data: what was on its way is lost. */
+  :: atomic { FAULT(redis.owner);
+       redis.owner = 0; redis.batch = 0; redis.has = 0; redis.previous = 0; redis.claimed = 0;
+       redis.asked_owner = 0;
+       redis.asked_batch = 0; redis.question = 0; redis.unread = 0; redis.answered_by = 0;
+       redis.answer = 0; replied_by = 0; replied = 0; lost_boxes = 1 }
+#ifdef RETURNS
+  :: atomic { !saved && faults < FAULTS && redis.owner -> saved = 1; becomes(earlier, redis) }
+  :: atomic { FAULT(saved); saved = 0; becomes(redis, earlier); replied_by = 0; replied = 0;
+       lost_boxes = 1;
+       earlier.owner = 0; earlier.batch = 0; earlier.has = 0; earlier.previous = 0; earlier.claimed = 0;
+       earlier.asked_owner = 0;
+       earlier.asked_batch = 0; earlier.question = 0; earlier.unread = 0;
+       earlier.answered_by = 0; earlier.answer = 0 }
+#endif
   od
 }

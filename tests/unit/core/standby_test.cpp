@@ -289,6 +289,17 @@ TEST(Standby, PacketsPassWhileThereIsALease) {
   EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until, Instant::max()}));
 }
 
+// Redis may have returned to the rules of an earlier owner.
+TEST(Standby, ALeaseEndsWhenAllRulesAreReadAgain) {
+  Standby box({stored(1, 5000)});
+  const Instant until = box.time.now() + 1s;
+  box.core.lease(until);
+  box.hear({stored(1, 5000)});
+  EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until}));
+  box.hear({stored(1, 5000)}, true);
+  EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until, Instant{}}));
+}
+
 TEST(Standby, NamesARuleThatItCannotRead) {
   Standby box;
   box.hear({{{1}, "damaged"}, stored(2, 5002)});
