@@ -64,8 +64,8 @@ inline constexpr std::uint64_t kIdsSkipped = 1 << 20;
 /// A rule of another middlebox that the backend has refused is tried again after this time.
 inline constexpr std::chrono::seconds kFollowRefusedRetry{1};
 /// How often an idle middlebox sees whether the store is still its own, and answers the boxes that
-/// stand by: several times while a lease lasts.
-inline constexpr std::chrono::milliseconds kStoreVerifyPause{250};
+/// stand by.
+inline constexpr std::chrono::milliseconds kStoreVerifyPause {100};
 /// An address to listen on that is not here yet is tried again after this time.
 inline constexpr std::chrono::milliseconds kListenRetry{100};
 /// Octets of a table's name.

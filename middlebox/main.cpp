@@ -166,7 +166,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
         manager.stopping();
         // The table stays, and nobody would tell it of the other box's changes.
         const bool pair = server.stands_by() || (store && store->is_shared());
-        if (signal == SIGUSR1 || is_second_box(settings, pair)) backend->lease({});
+        if (signal == SIGUSR1 || is_second_box(settings, pair)) server.lose_place();
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);

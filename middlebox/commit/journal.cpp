@@ -51,7 +51,7 @@ void Journal::keep(std::span<const RuleChange> changes, State state, const rule:
   std::vector<store::Entry> entries;
   entries.reserve(changes.size());
   for (const auto& change : changes) entries.push_back(now.entry(change, state));
-  if (!retrying_) return write(std::move(entries), std::move(done));
+  if (!writing_) return write(std::move(entries), std::move(done));
   waiting_ = std::move(entries);
   done_ = std::move(done);
 }
@@ -82,23 +82,24 @@ void Journal::write_soon() {
   retry_later();
 }
 
-void Journal::finish() {
+bool Journal::finish() {
+  const bool stored = backlog_.empty() && !writing_;
   if (!backlog_.empty()) write({}, nullptr);
+  return stored;
 }
 
 void Journal::on_deadline(Instant now) {
   if (!retry_at_ || now < *retry_at_) return;
   retry_at_.reset();
+  if (writing_) return retry_later();
   const bool asked = std::exchange(writes_soon_, false);
-  if ((backlog_.empty() && !asked) || retrying_) return;
-  retrying_ = true;
-  write({}, nullptr);
+  if (!backlog_.empty() || asked) write({}, nullptr);
 }
 
 void Journal::write(std::vector<store::Entry> entries, Writer::Done done) {
   store::Batch batch;
   batch.counters = {ids_.pids, ids_.groups};
-  // Of two writes that are under way, only the first has all rules.
+  writing_ = true;
   const bool all = std::exchange(lost_, false);
   batch.all = all;
   auto backlog = std::exchange(backlog_, {});
@@ -122,9 +123,9 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
     retry_later();
   }
   if (failure && failure->lost) monitor_.on_store_lost();
-  if (done) return done(failure);
-  retrying_ = false;
-  if (!waiting_) return;
+  writing_ = false;
+  if (done) done(failure);
+  if (writing_ || !waiting_) return;
   auto entries = std::exchange(waiting_, std::nullopt);
   write(std::move(*entries), std::exchange(done_, nullptr));
 }

@@ -79,8 +79,9 @@ class Journal {
   void write_soon();
   /// Sets the positions of the identifiers as of the opening of the store.
   void resume_ids(const rule::IdPositions& ids) { ids_ = ids; }
-  /// Tries once more to write the backlog. Must be the last call.
-  void finish();
+  /// Tries once more to write the backlog. Returns true if there is none: all is stored. Must be
+  /// the last call.
+  bool finish();
 
   /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> deadline() const { return retry_at_; }
@@ -104,9 +105,8 @@ class Journal {
   Backlog backlog_;
   std::optional<Instant> retry_at_;
   bool writes_soon_ = false;
-  bool retrying_ = false;  ///< the backlog alone is being written
-  /// A batch that waits for the end of a retry, which may still fail and must not be mistaken for
-  /// newer.
+  bool writing_ = false;  ///< one write at a time: what fails must be in the next one
+  /// A batch that waits for the end of a retry.
   std::optional<std::vector<store::Entry>> waiting_;
   Writer::Done done_;  ///< of the waiting batch
   bool taken_ = false;

@@ -70,6 +70,11 @@ StoreThread::~StoreThread() {
   if (thread_.joinable()) thread_.join();
 }
 
+void StoreThread::leave() {
+  const std::lock_guard lock(mutex_);
+  leaves_ = true;
+}
+
 void StoreThread::write(store::Batch batch, Done done) {
   if (!thread_.joinable()) launch();
   {
@@ -92,7 +97,7 @@ void StoreThread::run() {
   for (;;) {
     const bool work =
         wake_.wait_for(lock, kStoreVerifyPause, [this] { return ending_ || !queued_.empty(); });
-    if (work && queued_.empty()) return;
+    if (work && queued_.empty()) return leaves_ ? store_.leave() : void();
     Job job;
     if (work) {
       job = std::move(queued_.front());
@@ -138,7 +143,7 @@ void StoreThread::confirm(bool alike) {
   try {
     const auto until = store_.confirm();
     if (!until)
-      return note_following("it has not caught up, or pauses after it has lost its lease");
+      return note_following("it has not caught up, or has no answer of the other box yet");
     if (std::exchange(lease_, *until) != *until) {
       tell([this, until = *until] { observer_->on_lease(until); });
     }

@@ -50,6 +50,8 @@ class StoreThread final : public Journal::Writer {
 
   /// Calls `done` from the loop.
   void write(store::Batch batch, Done done) override;
+  /// Has the store left at the end, by Store::leave().
+  void leave();
   /// Learns what happens to the store, from the loop.
   class Observer {
    public:
@@ -110,6 +112,7 @@ class StoreThread final : public Journal::Writer {
   std::condition_variable wake_;
   std::deque<Job> queued_;
   std::deque<Report> reports_;
+  bool leaves_ = false;
   bool ending_ = false;
   std::optional<bool> alike_;  ///< what carry_out() waits for
   std::thread thread_;

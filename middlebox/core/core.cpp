@@ -86,7 +86,8 @@ void Core::end_turn() {
 void Core::look_at_following() {
   Following& following = *rules_.following();
   for (const auto& line : following.take_losses()) log_.write(LogLevel::kWarning, line);
-  if (!following.report(rules_.enforces()) || !following.owned()) return;
+  const bool done = following.report(rules_.enforces());
+  if (!done || !following.owned() || stop_.begun()) return;
   rules_.take_over(now());
   host_.on_became_owner();
 }

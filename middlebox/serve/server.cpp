@@ -33,7 +33,7 @@ CountedRules Server::count(std::span<const PolicyRuleId> pids) {
 }
 
 Server::~Server() {
-  if (journal_) journal_->finish();
+  if (journal_ && journal_->finish() && !lost_place_) store_thread_->leave();
 }
 
 Journal* Server::open_journal(Metrics* metrics) {
@@ -89,6 +89,11 @@ void Server::apply(policy::AgentDirectory directory, const std::string& secret) 
   core_.apply(std::move(directory), secret);
 }
 
+void Server::lose_place() {
+  lost_place_ = true;
+  backend_.lease({});
+}
+
 void Server::stop(std::function<void()> stopped) {
   listeners_.stop();
   core_.stop(std::move(stopped));
@@ -129,7 +134,7 @@ void Server::on_store_working() { log::info("{}: the store works again", store_-
 void Server::on_store_taken() {
   // From the loop: it stops the core, which is in the middle of a batch.
   asio::post(io_, [this] {
-    backend_.lease({});
+    lose_place();
     if (taken_) std::exchange(taken_, nullptr)();
   });
 }

@@ -63,6 +63,8 @@ class Server final : private Listeners::Host,
   /// Calls `serving` when this is over.
   void on_serving(std::function<void()> serving) { serving_ = std::move(serving); }
 
+  /// Another box has this one's place, or will: no packet passes any more. stop() must follow.
+  void lose_place();
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
@@ -112,6 +114,7 @@ class Server final : private Listeners::Host,
   store::Store* store_;
   SystemClock clock_;
   std::optional<StoreThread> store_thread_;
+  bool lost_place_ = false;
   std::optional<Journal> journal_;
   Core core_;
   Listeners listeners_;

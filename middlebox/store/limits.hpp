@@ -8,18 +8,19 @@ namespace simco::store {
 /// Maximum time to wait for Redis: for a connection, or for a reply.
 inline constexpr std::chrono::seconds kRedisPatience{2};
 /// Maximum time to wait for the replicas of Redis.
-inline constexpr std::chrono::seconds kReplicaPatience{1};
+inline constexpr std::chrono::milliseconds kReplicaPatience{1000};
 
 /// Longest time that following a store waits for a change, and so until it notices that the store
 /// can be claimed.
 inline constexpr std::chrono::milliseconds kFollowPatience{50};
 /// How long packets pass on a box that stands by after it has asked its owner.
 inline constexpr std::chrono::milliseconds kLease{1000};
-/// A box that has asked for so long without a lease makes a pause: the owner waits for it
+/// A box that has been answered for so long without a lease makes a pause: the owner waits for it
 /// meanwhile.
 inline constexpr std::chrono::milliseconds kFirstLeasePatience{2000};
-/// A lease is renewed after this time.
-inline constexpr std::chrono::milliseconds kLeaseRenewal{250};
+/// A box that stands by asks so often, and its owner answers as often: many times while a lease
+/// lasts.
+inline constexpr std::chrono::milliseconds kLeaseRenewal{100};
 /// The owner waits so much longer than a lease lasts, because the kernel's timers are coarse.
 inline constexpr std::chrono::milliseconds kLeaseMargin{50};
 /// Maximum time to wait for each reply of the owner's Redis: a dead owner's place must be taken

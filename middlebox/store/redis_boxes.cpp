@@ -61,9 +61,11 @@ std::string box_name() {
 
 void Boxes::begin(const std::string& owner, const std::string& box) {
   owner_ = owner;
+  redis_.send({"HDEL", redis_.key("answers"), box});
   redis_.send({"HDEL", redis_.key("questions"), box});
   redis_.send({"HKEYS", redis_.key("questions")});
-  redis_.next_or_error();  // the key may have another type
+  redis_.next_or_error();  // the keys may have another type
+  redis_.next_or_error();
   const auto questions = redis_.next_or_error();
   const Instant now = Clock::now();
   for (std::size_t i = 0; i < questions->elements; ++i) {
@@ -98,6 +100,13 @@ void Boxes::note(const redisReply* questions) {
 void Boxes::look() {
   for (auto queued = ask(); queued > 1; --queued) redis_.next();
   note(redis_.next_or_error().get());
+}
+
+// An answer to any question.
+void Boxes::leave() {
+  for (const auto& [name, box] : known_) {
+    redis_.ask({"HSET", redis_.key("answers"), name, words(owner_, {0})});
+  }
 }
 
 // A box that has asked with an earlier batch has no lease that began after this one was stored.
@@ -173,8 +182,7 @@ void Lease::set_owner(const std::string& host, std::uint16_t port) {
 
 std::optional<Instant> Lease::renew(const Followed& followed) {
   const Instant now = Clock::now();
-  if (joined_at_ && end() <= now) leave();
-  const bool news = joined_at_ && failure_.empty() && asked_ != followed;
+  const bool news = failure_.empty() && asked_ != followed;
   if ((news || now >= tried_at_ + kLeaseRenewal) && now >= rejoin_at_) {
     tried_at_ = now;
     failure_.clear();
@@ -186,6 +194,7 @@ std::optional<Instant> Lease::renew(const Followed& followed) {
       failure_ = why.what();
     }
   }
+  if (joined_at_ && end() <= now) leave();
   if (until_ > now) return until_;
   if (!failure_.empty()) throw StoreError(failure_);
   return std::nullopt;
@@ -207,11 +216,11 @@ void Lease::ask(const Followed& followed, Instant now) {
   for (int queued = 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
   if (done->elements < 4 || done->element[0]->type != REDIS_REPLY_INTEGER) return;
+  const auto from = answered(text_of(done->element[3]), followed.owner);
+  if (!from) return;
   if (!joined_at_) joined_at_ = now;
-  if (batch_in(done->element[2], followed.owner) != followed.batch) return;
-  if (const auto from = answered(text_of(done->element[3]), followed.owner)) {
-    until_ = std::max(until_, *from + kLease);
-  }
+  const bool current = batch_in(done->element[2], followed.owner) == followed.batch;
+  if (current) until_ = std::max(until_, *from + kLease);
 }
 
 /// The owner waits for a box with a lease, so it must be able to catch up.
@@ -224,7 +233,7 @@ bool Lease::is_close(const Followed& followed) {
 std::optional<Instant> Lease::answered(std::string_view answer, const std::string& owner) const {
   const auto number = take_number(answer);
   if (!number || answer != owner) return std::nullopt;
-  const auto asked = asked_at_.find(*number);
+  const auto asked = asked_at_.find(*number == 0 ? number_ : *number);
   if (asked == asked_at_.end()) return std::nullopt;
   return asked->second;
 }

@@ -42,6 +42,8 @@ class Boxes {
   void note(const redisReply* questions);
   /// Asks and notes. All batches must be stored.
   void look();
+  /// The owner changes nothing any more: no answer is needed until another owner begins.
+  void leave();
   /// Waits until batch `stored`, which Redis has since just now, is enforced by all boxes with a
   /// lease. Throws StoreError if Redis does not answer.
   void await(std::uint64_t stored);
@@ -92,8 +94,8 @@ class Lease {
   /// The Redis of the owner.
   void set_owner(const std::string& host, std::uint16_t port);
   /// `followed` is enforced. Returns until when packets may pass; nullopt: there is more to follow,
-  /// or a pause. Asks only if that is due, or there is news. Throws StoreError if the lease is over
-  /// and the owner's Redis does not answer.
+  /// no answer yet, or a pause. Asks only if that is due, or there is news. Throws StoreError if
+  /// the lease is over and the owner's Redis does not answer.
   std::optional<Instant> renew(const Followed& followed);
   /// What is followed from now on may be another history: the lease is over.
   void end_now();
@@ -103,7 +105,7 @@ class Lease {
   bool is_close(const Followed& followed);
   /// When the question was asked that `answer` of `owner` is for.
   std::optional<Instant> answered(std::string_view answer, const std::string& owner) const;
-  /// Until then the owner waits for this box, which has joined.
+  /// Until then the owner waits for this box, which it has answered.
   Instant end() const;
   /// The lease is over, or did not come: the owner must not wait for this box again at once.
   void leave();

@@ -37,10 +37,11 @@ void RedisOwner::claim(const About& before, const std::string& box) {
 
 void RedisOwner::verify() {
   require_ownership(false);
-  // No box must get a lease by what Redis has now, while it is not what we have.
-  if (!failed_) boxes_.look();
-  shared_ = shared_ || !boxes_.none();
   redis_.ask({"UNWATCH"});
+  // No box must get a lease by what Redis has now, while it is not what we have.
+  if (failed_) return;
+  for (int both = 0; both < 2; ++both) boxes_.look();  // the second answers what the first has read
+  if (!boxes_.none()) shared_ = true;
 }
 
 void RedisOwner::require_ownership(bool all) {
@@ -111,6 +112,7 @@ void RedisOwner::store(const Batch& batch) {
     throw StoreLost(redis_.place() + ": " + why + "; writing all rules again");
   }
   boxes_.note(done->element[done->elements - 2]);
+  if (!boxes_.none()) shared_ = true;
   at_.rules = done->element[done->elements - 1]->integer;
   at_.stored = at_.tried;
 }
@@ -151,15 +153,28 @@ std::size_t RedisOwner::queue(const Batch& batch) {
   return queued;
 }
 
+// Other boxes need answers meanwhile.
 void RedisOwner::await_replicas() {
   const auto replicas = redis_.address().replicas;
   if (replicas == 0) return;
-  const std::chrono::milliseconds patience = kReplicaPatience;
-  const auto have =
-      redis_.ask({"WAIT", std::to_string(replicas), std::to_string(patience.count())});
-  if (have->integer < replicas) {
-    throw StoreError(redis_.place() + ": " + std::to_string(have->integer) + " of " +
-                     std::to_string(replicas) + " replicas confirmed the write");
+  std::int64_t have = 0;
+  for (auto left = kReplicaPatience; left > left.zero(); left -= kLeaseRenewal) {
+    have = redis_.ask({"WAIT", std::to_string(replicas), std::to_string(kLeaseRenewal.count())})
+               ->integer;
+    if (have >= replicas) return;
+    boxes_.look();
+  }
+  throw StoreError(redis_.place() + ": " + std::to_string(have) + " of " +
+                   std::to_string(replicas) + " replicas confirmed the write");
+}
+
+void RedisOwner::leave() {
+  if (token_.empty() || failed_) return;
+  try {
+    require_ownership(false);
+    boxes_.leave();
+  } catch (const StoreError&) {
+    // Their leases end.
   }
 }
 

@@ -29,6 +29,9 @@ class RedisOwner {
   /// As Store::write().
   void write(const Batch& batch);
 
+  /// As Store::leave().
+  void leave();
+
   /// True if other boxes have asked for leases. For any thread.
   bool is_shared() const { return shared_; }
   std::vector<std::string> take_warnings() { return boxes_.take_warnings(); }

@@ -31,6 +31,7 @@ class RedisStore final : public Store {
   /// Reconnects if the connection was lost. If fewer replicas than required confirm the batch, it
   /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override { owner_.write(batch); }
+  void leave() override { owner_.leave(); }
   std::vector<std::string> take_warnings() override { return owner_.take_warnings(); }
   bool is_shared() const override { return owner_.is_shared(); }
 

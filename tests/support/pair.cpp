@@ -88,6 +88,17 @@ void PairBox::boot() {
   alive_ = true;
 }
 
+void PairBox::copy_connections() {
+  auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/conntrackd.conf");
+  replace(configuration, "Destination_Address 10.99.0.2", "Destination_Address 10.99.0." + peer_);
+  replace(configuration, "IPv4_address 10.99.0.1", "IPv4_address 10.99.0." + number_);
+  replace(configuration, "198.51.100.1\n", "192.0.2.1\n");
+  replace(configuration, "/var/lock", folder_);
+  replace(configuration, "/run", folder_);
+  std::ofstream(folder_ + "/conntrackd.conf") << configuration;
+  conntrackd_ = start(host, {"/usr/sbin/conntrackd", "-C", folder_ + "/conntrackd.conf"});
+}
+
 void PairBox::die() {
   // Without a last word of VRRP.
   host.output("pkill -KILL -F " + folder_ +
@@ -97,10 +108,11 @@ void PairBox::die() {
   keepalived_->signal(SIGKILL);
   keepalived_->wait();
   takeover_.reset();
+  conntrackd_.reset();
   redis_.reset();
   // The kernel's tables and addresses of a machine that is off are gone.
   host.output(
-      "nft flush ruleset; ip addr del 10.0.0.1/24 dev int0 2>&1; "
+      "conntrack --flush 2>&1; nft flush ruleset; ip addr del 10.0.0.1/24 dev int0 2>&1; "
       "ip addr del 192.0.2.1/24 dev ext0 2>&1; ip addr del 192.0.2.20/32 dev ext0 2>&1");
   std::filesystem::remove(folder_ + "/middlebox.log");
   std::filesystem::remove(folder_ + "/middlebox.pid");
@@ -124,12 +136,17 @@ std::string PairBox::redis(const std::string& command) const {
   return host.output("redis-cli " + command);
 }
 
+void PairBox::stop_middlebox() { host.shell(folder_ + "/stop"); }
+void PairBox::start_middlebox() { host.shell(folder_ + "/start"); }
+
 void PairBox::signal(int number) const {
   host.shell("kill -" + std::to_string(number) + " $(cat " + folder_ + "/middlebox.pid)");
 }
 
 void PairBox::lose_place_without_redis() {
   redis_->signal(SIGSTOP);
+  // It must not need this.
+  std::ofstream(folder_ + "/ha.conf", std::ios::app) << "STOP=true\n";
   takeover_ = start(host, {SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover", folder_ + "/ha.conf",
                            "INSTANCE", "simco", "BACKUP", "100"});
 }

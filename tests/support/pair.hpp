@@ -32,6 +32,8 @@ class PairBox {
   ~PairBox();
 
   void boot();
+  /// Runs conntrackd with the configuration that the project ships.
+  void copy_connections();
   /// As when its plug is pulled.
   void die();
   /// Its middlebox serves agents.
@@ -42,6 +44,9 @@ class PairBox {
   bool enforces(std::uint16_t port) const;
   /// What its redis-cli answers.
   std::string redis(const std::string& command) const;
+  /// As systemctl does.
+  void stop_middlebox();
+  void start_middlebox();
   /// Sends a signal to its middlebox.
   void signal(int number) const;
   /// Calls simco-takeover for that, while its Redis stands still.
@@ -61,6 +66,7 @@ class PairBox {
   std::unique_ptr<Program> redis_;
   std::unique_ptr<Program> keepalived_;
   std::unique_ptr<Program> takeover_;
+  std::unique_ptr<Program> conntrackd_;
   bool alive_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include "agent/pinhole.hpp"
+#include "middlebox/store/limits.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/pair.hpp"
@@ -171,6 +172,26 @@ TEST_F(Takeover, AnAgentOverQuicComesToTheOtherBox) {
 }
 #endif
 
+// As TCP needs it where a rule has a direction, or where a NAT has chosen the ports.
+TEST(TakeoverConnections, GoOnThroughTheOtherBox) {
+  const Folder folder("connections");
+  Pair pair(folder.path, "1", {"--allow-outbound"});
+  ASSERT_TRUE(pair.boot()) << pair.first.said() << pair.second.said();
+  const Udp host(pair.inside, {"10.0.0.2", 7000});
+  const Udp peer(pair.outside, {"192.0.2.2", 7001});
+  const auto answer_stays_away = [&] { return host.misses(peer, {"10.0.0.2", 7000}); };
+  EXPECT_TRUE(answer_stays_away());
+  pair.first.copy_connections();
+  pair.second.copy_connections();
+  ASSERT_TRUE(eventually([&] {
+    return peer.gets(host, {"192.0.2.2", 7001}) &&
+           pair.second.host.output("conntrack --dump").contains("sport=7000");
+  }));
+  pair.first.die();
+  // Nothing from inside tells the second box of it.
+  EXPECT_TRUE(eventually([&] { return !answer_stays_away(); })) << pair.second.said();
+}
+
 /// Packets between .2 and .2 go through the first box, those between .3 and .3 through the second.
 class BothBoxes : public testing::Test {
  protected:
@@ -244,6 +265,18 @@ TEST_F(BothBoxes, TheOneThatLosesItsPlaceClosesThoughItsRedisStandsStill) {
   EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5000}));
   pair.first.lose_place_without_redis();
   EXPECT_TRUE(eventually([&] { return host.misses(peer, {"10.0.0.2", 5000}); }));
+}
+
+// For as long as an upgrade of the first takes.
+TEST_F(BothBoxes, TheSecondGoesOnWithoutTheFirstMiddlebox) {
+  enable(3, 5000);
+  pair.first.stop_middlebox();
+  std::this_thread::sleep_for(2 * store::kLease);
+  // A machine that is slow enough may cost it its lease for a while.
+  EXPECT_TRUE(eventually([&] { return second_passes(5000); })) << pair.second.said();
+  pair.first.start_middlebox();
+  EXPECT_TRUE(eventually([&] { return pair.first.serves(); }));
+  EXPECT_TRUE(eventually([&] { return second_passes(5000); })) << pair.second.said();
 }
 
 TEST_F(BothBoxes, TheOneThatStandsStillCloses) {

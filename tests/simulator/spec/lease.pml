@@ -28,7 +28,8 @@ typedef Redis {
   byte question;
   bit unread;
   byte answered_by;  /* the last answer: by which owner, ticks left of its question */
-  byte answer
+  byte answer;
+  bit left           /* it ends, and the answer is to any question */
 };
 Redis redis;         /* of the owner; the other box follows the copy */
 Redis earlier;       /* a state that it may return to */
@@ -93,7 +94,7 @@ endless:
   :: atomic { follows && lease < LEASE -> asks = LEASE; owner = follows; batch = enforces };
      atomic { !stands ->
        redis.asked_owner = owner; redis.asked_batch = batch; redis.question = asks; redis.unread = 1;
-       granted = (redis.answered_by == owner -> redis.answer : 0);
+       granted = (redis.answered_by == owner -> (redis.left -> asks : redis.answer) : 0);
 #if PLANTED == 1
        granted = asks;
 #elif PLANTED == 2
@@ -114,7 +115,8 @@ active proctype connection() {
 endless:
   do
   :: atomic { replied_by && !stands && !cut ->
-       redis.answered_by = replied_by; redis.answer = replied; replied_by = 0; replied = 0 }
+       redis.answered_by = replied_by; redis.answer = replied; redis.left = 0;
+       replied_by = 0; replied = 0 }
   od
 }
 
@@ -129,11 +131,13 @@ inline read_question() {
   :: else
   fi
 }
+/* A loss of data is a failure, and writing everything the next try. */
+#define TOLD      (OWNED || !read)
 /* After a loss of data it writes everything: a follower finds a number missing. */
 inline exec() {
   lost = !OWNED;
   tried = tried + (lost -> 2 : 1);
-  if :: lost -> redis.asked_owner = 0; redis.unread = 0; redis.answered_by = 0 :: else fi;
+  if :: lost -> redis.asked_owner = 0; redis.unread = 0; redis.answered_by = 0; redis.left = 0 :: else fi;
   redis.owner = token; redis.batch = tried; redis.has = v
 }
 
@@ -151,12 +155,14 @@ endless: /* It claims the store, and the rule is as there. If boxes are forgotte
 endless_idle:
     do
     :: atomic { REACHED && redis.unread && OWNED && (!failed || PLANTED == 5) -> read_question() }
+    :: atomic { REACHED && OWNED && (!failed || PLANTED == 9) ->
+         redis.answered_by = token; redis.left = 1; killed = 1 }
     :: atomic { batches < BATCHES -> batches++; told = 0; v = !mine; failed = 1 };
        if
-       :: atomic { REACHED -> exec(); read_question(); patience = LEASE + 1;
+       :: atomic { REACHED && TOLD -> exec(); read_question(); patience = LEASE + 1;
             stored = tried; done = 1; failed = 0; lost_boxes = 0 }
        :: atomic { !REACHED -> if :: tried++ :: skip fi }
-       :: atomic { FAULT(REACHED); stands = 1; exec() }
+       :: atomic { FAULT(REACHED && TOLD); stands = 1; exec() }
        fi;
        if
        :: done ->
@@ -187,7 +193,7 @@ inline becomes(to, from) {
   to.previous = from.previous; to.claimed = from.claimed;
   to.asked_owner = from.asked_owner; to.asked_batch = from.asked_batch;
   to.question = from.question; to.unread = from.unread;
-  to.answered_by = from.answered_by; to.answer = from.answer
+  to.answered_by = from.answered_by; to.answer = from.answer; to.left = from.left
 }
 
 active proctype surroundings() {
@@ -204,7 +210,7 @@ endless:
        redis.owner = 0; redis.batch = 0; redis.has = 0; redis.previous = 0; redis.claimed = 0;
        redis.asked_owner = 0;
        redis.asked_batch = 0; redis.question = 0; redis.unread = 0; redis.answered_by = 0;
-       redis.answer = 0; replied_by = 0; replied = 0; lost_boxes = 1 }
+       redis.answer = 0; redis.left = 0; replied_by = 0; replied = 0; lost_boxes = 1 }
 #ifdef RETURNS
   :: atomic { !saved && faults < FAULTS && redis.owner -> saved = 1; becomes(earlier, redis) }
   :: atomic { FAULT(saved); saved = 0; becomes(redis, earlier); replied_by = 0; replied = 0;
@@ -212,7 +218,7 @@ endless:
        earlier.owner = 0; earlier.batch = 0; earlier.has = 0; earlier.previous = 0; earlier.claimed = 0;
        earlier.asked_owner = 0;
        earlier.asked_batch = 0; earlier.question = 0; earlier.unread = 0;
-       earlier.answered_by = 0; earlier.answer = 0 }
+       earlier.answered_by = 0; earlier.answer = 0; earlier.left = 0 }
 #endif
   od
 }
