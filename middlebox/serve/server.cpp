@@ -72,6 +72,7 @@ void Server::on_following(const std::optional<std::string>& failure) {
 void Server::on_warning(const std::string& what) { log::warn("{}", what); }
 
 void Server::on_seen_taken(const std::string& why) {
+  if (lost_place_) return;
   log::error("{}", why);
   on_store_taken();
 }

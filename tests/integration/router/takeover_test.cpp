@@ -177,15 +177,19 @@ TEST(TakeoverConnections, GoOnThroughTheOtherBox) {
   const Folder folder("connections");
   Pair pair(folder.path, "1", {"--allow-outbound"});
   ASSERT_TRUE(pair.boot()) << pair.first.said() << pair.second.said();
-  const Udp host(pair.inside, {"10.0.0.2", 7000});
-  const Udp peer(pair.outside, {"192.0.2.2", 7001});
-  const auto answer_stays_away = [&] { return host.misses(peer, {"10.0.0.2", 7000}); };
-  EXPECT_TRUE(answer_stays_away());
   pair.first.copy_connections();
   pair.second.copy_connections();
+  const Udp peer(pair.outside, {"192.0.2.2", 7001});
+  std::optional<Udp> host;
+  std::uint16_t port = 7000;
+  const auto answer_stays_away = [&] { return host->misses(peer, {"10.0.0.2", port}); };
+  // The two need a moment until they know each other.
   ASSERT_TRUE(eventually([&] {
-    return peer.gets(host, {"192.0.2.2", 7001}) &&
-           pair.second.host.output("conntrack --dump").contains("sport=7000");
+    host.emplace(pair.inside, Endpoint{"10.0.0.2", ++port});
+    EXPECT_TRUE(answer_stays_away());
+    EXPECT_TRUE(peer.gets(*host, {"192.0.2.2", 7001}));
+    EXPECT_FALSE(answer_stays_away());
+    return pair.second.host.output("conntrack --dump").contains(" sport=" + std::to_string(port));
   }));
   pair.first.die();
   // Nothing from inside tells the second box of it.
