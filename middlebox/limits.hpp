@@ -65,7 +65,7 @@ inline constexpr std::uint64_t kIdsSkipped = 1 << 20;
 inline constexpr std::chrono::seconds kFollowRefusedRetry{1};
 /// How often an idle middlebox sees whether the store is still its own, and answers the boxes that
 /// stand by.
-inline constexpr std::chrono::milliseconds kStoreVerifyPause {100};
+inline constexpr std::chrono::milliseconds kStoreVerifyPause{100};
 /// An address to listen on that is not here yet is tried again after this time.
 inline constexpr std::chrono::milliseconds kListenRetry{100};
 /// Octets of a table's name.

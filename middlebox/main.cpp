@@ -155,18 +155,20 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     middlebox::drop_privileges(settings.capabilities);
     manager.ready("serving");
   });
+  bool stops = false;
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;
-        if (signal == SIGHUP) {
-          reload(server, settings, manager, argc, argv);
-          return signals.async_wait(on_signal);
-        }
+        signals.async_wait(on_signal);
+        if (signal == SIGUSR1) server.lose_place();
+        if (stops) return;
+        if (signal == SIGHUP) return reload(server, settings, manager, argc, argv);
+        stops = true;
         log::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
         manager.stopping();
         // The table stays, and nobody would tell it of the other box's changes.
         const bool pair = server.stands_by() || (store && store->is_shared());
-        if (signal == SIGUSR1 || is_second_box(settings, pair)) server.lose_place();
+        if (signal != SIGUSR1 && is_second_box(settings, pair)) server.lose_place();
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);

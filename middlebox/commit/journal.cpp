@@ -83,9 +83,10 @@ void Journal::write_soon() {
 }
 
 bool Journal::finish() {
-  const bool stored = backlog_.empty() && !writing_;
-  if (!backlog_.empty()) write({}, nullptr);
-  return stored;
+  if (backlog_.empty()) return true;
+  const bool alone = !writing_;
+  write({}, nullptr);
+  return alone;
 }
 
 void Journal::on_deadline(Instant now) {
@@ -120,6 +121,7 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
   if (failure) {
     // Entries that were added in the meantime are newer.
     backlog_.merge(backlog);
+    writes_soon_ = !failure->taken;  // if only to learn that the store works again
     retry_later();
   }
   if (failure && failure->lost) monitor_.on_store_lost();

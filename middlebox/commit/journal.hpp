@@ -79,8 +79,8 @@ class Journal {
   void write_soon();
   /// Sets the positions of the identifiers as of the opening of the store.
   void resume_ids(const rule::IdPositions& ids) { ids_ = ids; }
-  /// Tries once more to write the backlog. Returns true if there is none: all is stored. Must be
-  /// the last call.
+  /// Tries once more to write the backlog. Returns false if a write before it may fail unseen. Must
+  /// be the last call.
   bool finish();
 
   /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.

@@ -216,7 +216,7 @@ void Lease::ask(const Followed& followed, Instant now) {
   for (int queued = 5; queued > 0; --queued) owner_->next();
   const auto done = owner_->next();
   if (done->elements < 4 || done->element[0]->type != REDIS_REPLY_INTEGER) return;
-  const auto from = answered(text_of(done->element[3]), followed.owner);
+  const auto from = answered(text_of(done->element[3]), followed.owner, now);
   if (!from) return;
   if (!joined_at_) joined_at_ = now;
   const bool current = batch_in(done->element[2], followed.owner) == followed.batch;
@@ -230,9 +230,13 @@ bool Lease::is_close(const Followed& followed) {
   return batch && *batch <= followed.batch + kBatchesKept;
 }
 
-std::optional<Instant> Lease::answered(std::string_view answer, const std::string& owner) const {
+std::optional<Instant> Lease::answered(std::string_view answer, const std::string& owner,
+                                       Instant now) const {
   const auto number = take_number(answer);
   if (!number || answer != owner) return std::nullopt;
+  // Of an owner that has left: it goes for a lease that has never ended, as another owner may have
+  // been there since, whose state Redis has lost.
+  if (*number == 0 && until_ <= now) return std::nullopt;
   const auto asked = asked_at_.find(*number == 0 ? number_ : *number);
   if (asked == asked_at_.end()) return std::nullopt;
   return asked->second;

@@ -104,7 +104,8 @@ class Lease {
   void ask(const Followed& followed, Instant now);
   bool is_close(const Followed& followed);
   /// When the question was asked that `answer` of `owner` is for.
-  std::optional<Instant> answered(std::string_view answer, const std::string& owner) const;
+  std::optional<Instant> answered(std::string_view answer, const std::string& owner,
+                                  Instant now) const;
   /// Until then the owner waits for this box, which it has answered.
   Instant end() const;
   /// The lease is over, or did not come: the owner must not wait for this box again at once.

@@ -28,6 +28,7 @@ std::string random_token() {
 
 void RedisOwner::claim(const About& before, const std::string& box) {
   token_ = random_token();
+  previous_ = before.owner;
   const auto batch = std::to_string(before.batch.value_or(0));
   redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
               "previous", before.owner, "claimed", batch});
@@ -54,14 +55,16 @@ void RedisOwner::require_ownership(bool all) {
   if (about->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(about.get())));
   const auto owner = text_of(about->element[0]);
   const bool emptied = about->element[0]->type == REDIS_REPLY_NIL;
-  if (!emptied && owner != token_) {
+  const bool returned = owner == previous_;
+  if (!emptied && !returned && owner != token_) {
     redis_.close();
     throw StoreTaken(redis_.place() +
                      ": another middlebox has taken over these rules; this process must stop");
   }
   if (all) return;
   const auto batch = text_of(about->element[1]);
-  const bool earlier = at_.stored != 0 && !parse_number<std::uint64_t>(batch, at_.stored);
+  const bool earlier =
+      returned || (at_.stored != 0 && !parse_number<std::uint64_t>(batch, at_.stored));
   const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < at_.rules;
   if (!emptied && !earlier && !evicted) return;
   redis_.close();
@@ -169,7 +172,7 @@ void RedisOwner::await_replicas() {
 }
 
 void RedisOwner::leave() {
-  if (token_.empty() || failed_) return;
+  if (token_.empty() || failed_ || !redis_.connected()) return;
   try {
     require_ownership(false);
     boxes_.leave();

@@ -117,7 +117,8 @@ class Store {
   /// after the last lease by earlier batches is over; StoreTaken and StoreLost where that is why.
   virtual void write(const Batch& batch) = 0;
   /// The process ends and changes nothing any more: boxes that have called confirm() keep their
-  /// leases until another process owns the store. All must be stored. Must be the last call.
+  /// leases until another process owns the store, unless the last batch is not known to be stored.
+  /// Must be the last call.
   virtual void leave() {}
   /// Returns lines for the log since the last call: what write() has had to do without.
   virtual std::vector<std::string> take_warnings() { return {}; }

@@ -31,7 +31,7 @@ class ForgetsStop(Plant):
     """simco-takeover that does not stop the middlebox of the box that loses the addresses."""
 
     def takeover(self, script):
-        changed = script.replace("  $CLOSE 9>&- || true\n", "").replace("  $STOP 9>&-\n", "")
+        changed = script.replace("  timeout 5 $CLOSE 9>&- || true\n", "").replace("  $STOP 9>&-\n", "")
         assert len(changed) < len(script) - 30
         return changed
 

@@ -68,6 +68,19 @@ TEST(Journal, OneWriteAtATime) {
   EXPECT_FALSE(kept.writes[2].batch.all);
 }
 
+// Boxes that stand by have no lease before.
+TEST(Journal, AnEmptyWriteThatFailsIsTriedAgain) {
+  Kept kept;
+  kept.journal.write_soon();
+  kept.wait(1s);
+  kept.finish(0, store::StoreFailure{.what = "no connection"});
+  kept.wait(1s);
+  ASSERT_EQ(kept.writes.size(), 2U);
+  kept.finish(1);
+  kept.wait(1s);
+  EXPECT_EQ(kept.writes.size(), 2U);
+}
+
 TEST(Journal, AWriteOfAllRulesThatFailsIsOneOfAllRulesAgain) {
   Kept kept;
   kept.keep();
