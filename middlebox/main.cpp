@@ -53,8 +53,8 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// True if the rules in the store are another box's, whose Redis is the primary; if the store does
-/// not answer, `otherwise`.
+/// True if the rules in the store are another box's, whose Redis is the primary, and who could not
+/// tell this one of its changes; if the store does not answer, `otherwise`.
 bool is_second_box(const middlebox::Settings& settings, bool otherwise) {
   if (settings.state.empty()) return false;
   try {
@@ -155,20 +155,18 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     middlebox::drop_privileges(settings.capabilities);
     manager.ready("serving");
   });
+  const auto is_paired = [&] { return server.stands_by() || (store && store->is_shared()); };
   bool stops = false;
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;
         signals.async_wait(on_signal);
-        if (signal == SIGUSR1) server.lose_place();
-        if (stops) return;
         if (signal == SIGHUP) return reload(server, settings, manager, argc, argv);
-        stops = true;
+        // Otherwise the table stays.
+        if (signal == SIGUSR1 || is_second_box(settings, is_paired())) server.lose_place();
+        if (std::exchange(stops, true)) return;
         log::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
         manager.stopping();
-        // The table stays, and nobody would tell it of the other box's changes.
-        const bool pair = server.stands_by() || (store && store->is_shared());
-        if (signal != SIGUSR1 && is_second_box(settings, pair)) server.lose_place();
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
