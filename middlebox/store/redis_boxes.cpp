@@ -21,8 +21,7 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// A box's question: | token of the owner | batch | number |. The owner's answer: | token | number
-/// |.
+/// A box's question is "TOKEN BATCH NUMBER", with the owner's token; the answer is "TOKEN NUMBER".
 std::string words(const std::string& owner, std::initializer_list<std::uint64_t> numbers) {
   std::string all = owner;
   for (const auto number : numbers) all += " " + std::to_string(number);

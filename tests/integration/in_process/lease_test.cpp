@@ -21,9 +21,25 @@ class Boxes : public Followed {
   static std::optional<Instant> ask_for_lease(Store& box) {
     try {
       box.follow();
+    } catch (const StoreError&) {
+      return std::nullopt;  // Its Redis does not answer yet.
+    }
+    return confirm(box);
+  }
+  static std::optional<Instant> confirm(Store& box) {
+    try {
       return box.confirm();
     } catch (const StoreError&) {
       return std::nullopt;  // The owner's Redis does not answer yet.
+    }
+  }
+  /// The owner looks at its store. Returns false if that does not answer, or has lost something.
+  bool look() {
+    try {
+      owner->verify();
+      return true;
+    } catch (const StoreError&) {
+      return false;
     }
   }
   /// Asks, while the owner looks at its store, as it always does. Returns the lease's end.
@@ -31,11 +47,7 @@ class Boxes : public Followed {
   Instant join(Store& box) {
     std::optional<Instant> until;
     EXPECT_TRUE(eventually([&] {
-      try {
-        owner->verify();
-      } catch (const StoreError&) {
-        return false;
-      }
+      if (!look()) return false;
       until = ask_for_lease(box);
       return until.has_value();
     }));
@@ -60,10 +72,7 @@ class Boxes : public Followed {
   void is_given_none(Store& box) {
     std::set<std::string> questions;
     EXPECT_TRUE(eventually([&] {
-      try {
-        owner->verify();
-      } catch (const StoreError&) {  // what it has lost is to be written first
-      }
+      look();
       EXPECT_EQ(ask_for_lease(box), std::nullopt);
       questions.insert(ask_owner("hvals simco:questions"));
       return questions.size() > 5;
@@ -111,7 +120,7 @@ TEST_F(Boxes, ABoxThatIsBehindHasNoLease) {
   Instant until = join();
   auto written = write(10);
   while (written.wait_for(std::chrono::milliseconds()) != std::future_status::ready) {
-    until = follower->confirm().value_or(until);
+    until = confirm(*follower).value_or(until);
   }
   EXPECT_GE(written.get(), until);
   join();
@@ -146,13 +155,19 @@ TEST_F(Boxes, AnOwnerThatCouldNotStoreWritesBeforeABoxHasALease) {
 
 // As when it is upgraded.
 TEST_F(Boxes, AnOwnerThatLeavesLeavesTheLeases) {
-  join();
-  owner->leave();
-  const Instant left = Clock::now();
-  Instant until = left;
+  Instant until{};
+  // A machine that is slow enough may cost the box its lease, which does not come back.
   EXPECT_TRUE(eventually([&] {
-    until = ask_for_lease().value_or(until);
-    return until > left + 2 * store::kLease;
+    owner = open_at(primary);
+    owner->open();
+    join();
+    owner->leave();
+    const Instant left = Clock::now();
+    while (const auto more = ask_for_lease()) {
+      until = *more;
+      if (until > left + 2 * store::kLease) return true;
+    }
+    return false;
   }));
   owner = open_at(primary);
   owner->open();
@@ -165,14 +180,7 @@ TEST_F(Boxes, AnOwnerThatLeavesWithSomethingToStoreLeavesNoLease) {
   EXPECT_THROW(write(10).get(), StoreError);
   owner->leave();  // without a connection
   primary.program().signal(SIGCONT);
-  EXPECT_TRUE(eventually([&] {
-    try {
-      owner->verify();
-      return true;
-    } catch (const StoreError&) {
-      return false;
-    }
-  }));
+  EXPECT_TRUE(eventually([&] { return look(); }));
   owner->leave();
   is_given_none(*follower);
 }
@@ -258,7 +266,7 @@ TEST_F(Boxes, AnotherHistoryEndsTheLease) {
   join();
   ask_owner("hset simco:about owner another");
   EXPECT_TRUE(next().batch.all);
-  EXPECT_EQ(follower->confirm(), std::nullopt);
+  EXPECT_EQ(confirm(*follower), std::nullopt);
 }
 
 // The owner would wait for it again and again.
@@ -268,7 +276,7 @@ TEST_F(Boxes, ABoxThatGetsNoLeasePauses) {
   Instant asked_at = Clock::now();
   EXPECT_TRUE(eventually([&] {
     owner->verify();
-    EXPECT_EQ(follower->confirm(), std::nullopt);  // it does not catch up
+    EXPECT_EQ(confirm(*follower), std::nullopt);  // it does not catch up
     if (asked != ask_owner("hvals simco:questions")) asked_at = Clock::now();
     asked = ask_owner("hvals simco:questions");
     return Clock::now() - asked_at >= 8 * store::kLeaseRenewal;
