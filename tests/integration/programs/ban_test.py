@@ -79,6 +79,7 @@ class BanTest(unittest.TestCase):
         eventually(lambda: self.ctl("list", "--pids").returncode == 0, "a session")
         self.server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
         self.server.bind(("::", 5060))
+        self.server.settimeout(PATIENCE)
         self.addCleanup(self.server.close)
 
     def start(self, *words):
@@ -94,18 +95,17 @@ class BanTest(unittest.TestCase):
     def ctl(self, *words):
         return subprocess.run(["simcoctl", *words], capture_output=True, text=True)
 
-    def passes(self, visitor):
-        """Of packets that the visitor and the neighbour send in this order, the visitor's arrives."""
+    def expect_packets(self, blocked, visitor):
+        """Of the neighbour's, the visitor's and the neighbour's packet, all but the visitor's arrive if it is blocked. The first one has
+        the kernel ask for the machine's link-layer address; asked for in the name of a blocked address, it gets no answer."""
         machine, neighbour = (MACHINE6, NEIGHBOUR6) if visitor == VISITOR6 else (MACHINE, NEIGHBOUR)
-        for sender in (visitor, neighbour):
+        for sender in (neighbour, visitor, neighbour):
             subprocess.run(["ip", "netns", "exec", "visitor", "python3", "-c",
                             "import socket, sys; family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET;"
                             "s = socket.socket(family, socket.SOCK_DGRAM); s.bind((sys.argv[1], 0));"
                             "s.sendto(sys.argv[1].encode(), (sys.argv[2], 5060))", sender, machine], check=True)
-        first = self.server.recv(100).decode()
-        if first == visitor:
-            self.server.recv(100)
-        return first == visitor
+        expected = [neighbour, neighbour] if blocked else [neighbour, neighbour, visitor]
+        self.assertEqual(sorted(self.server.recv(100).decode() for _ in expected), sorted(expected))
 
     def blocks(self, visitor=VISITOR):
         """The lifetimes of the disable rules for the visitor."""
@@ -114,7 +114,7 @@ class BanTest(unittest.TestCase):
 
     def expect(self, blocked, visitor=VISITOR):
         eventually(lambda: bool(self.blocks(visitor)) == blocked, f"blocked: {blocked}\n{(self.folder / 'log').read_text()}")
-        self.assertEqual(self.passes(visitor), not blocked)
+        self.expect_packets(blocked, visitor)
 
     def fail2ban(self):
         """Starts it. Returns the file in which it looks for failures."""
