@@ -88,6 +88,15 @@ void PairBox::boot() {
   alive_ = true;
 }
 
+void PairBox::advertise_every(const std::string& advert_int) const {
+  host.shell("sed -i 's/advert_int .*/advert_int " + advert_int + "/' " + folder_ +
+             "/keepalived.conf && pkill -HUP -F " + folder_ + "/keepalived.pid");
+}
+
+void PairBox::signal_vrrp(int number) const {
+  host.shell("pkill -" + std::to_string(number) + " -F " + folder_ + "/vrrp.pid");
+}
+
 void PairBox::copy_connections() {
   auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/conntrackd.conf");
   replace(configuration, "Destination_Address 10.99.0.2", "Destination_Address 10.99.0." + peer_);
@@ -99,12 +108,15 @@ void PairBox::copy_connections() {
   conntrackd_ = start(host, {"/usr/sbin/conntrackd", "-C", folder_ + "/conntrackd.conf"});
 }
 
-void PairBox::die() {
+void PairBox::unplug() {
   // Without a last word of VRRP.
   host.output("pkill -KILL -F " + folder_ +
-              "/vrrp.pid 2>&1; for i in int0 ext0 sync0; do ip link "
-              "set $i down; done; pkill -KILL -F " +
-              folder_ + "/middlebox.pid 2>&1");
+              "/vrrp.pid 2>&1; for i in int0 ext0 sync0; do ip link set $i down; done");
+}
+
+void PairBox::die() {
+  unplug();
+  host.output("pkill -KILL -F " + folder_ + "/middlebox.pid 2>&1");
   keepalived_->signal(SIGKILL);
   keepalived_->wait();
   takeover_.reset();

@@ -32,10 +32,16 @@ class PairBox {
   ~PairBox();
 
   void boot();
+  /// Has its VRRP advertise so often, in seconds, from now on.
+  void advertise_every(const std::string& advert_int) const;
+  /// Sends a signal to its VRRP.
+  void signal_vrrp(int number) const;
   /// Runs conntrackd with the configuration that the project ships.
   void copy_connections();
   /// As when its plug is pulled.
   void die();
+  /// The beginning of die(): nothing reaches it or leaves it any more.
+  void unplug();
   /// Its middlebox serves agents.
   bool serves() const;
   /// Its middlebox stands by, and its Redis has what the other one has.
