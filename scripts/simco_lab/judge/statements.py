@@ -268,17 +268,18 @@ def within(figures, *, below=None, above=None, rtts=0, runs=""):
 
 
 def bound_of_estimate(combination, quantity, limits, words, _):
-    found, values, holds, signs = combination.quantity(quantity), runs_of(combination, quantity), True, ""
+    found, values, holds, more = combination.quantity(quantity), runs_of(combination, quantity), True, ""
     for side, limit in limits.items():
         if math.isinf(found.value) and len(values) > 1:  # one of them may be the only one that never ends
             here, said = by_signs(values, side, limit)
-            signs += said
+            more += said
         else:
             here = on_side(found, SIDES[side], limit)
+            more += wording.sample_to_tell(statistics.difference(found, statistics.Estimate(limit, 0.0)))
         if could_turn(combination, quantity, is_below=here is (side == "below")):
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
-    return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{signs}"
+    return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{more}"
 
 
 def bound_of_runs(combination, quantity, limits, words, which):
@@ -364,7 +365,7 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
         words = " against ".join(f"{wording.figure(rise.value, 2, '+')} {unit}".rstrip() if added else
                                  f"x {wording.figure(rise.value, 2)}" for rise in (flat, steep))
         verdicts.append(Verdict(None if unknown else below(gap), where, f"from {start} to {end}: {words}"
-                                f" ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}", tests=1))
+                                f" ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity) or wording.sample_to_tell(gap)}", tests=1))
     return verdicts
 
 

@@ -186,7 +186,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     margin = without_consequence(left, right, unit)
     found = Comparison(holds, shown, not_above=gap.high <= margin, not_below=gap.low >= -margin)
     if not found.alike:
-        return found
+        return replace(found, detail=shown + wording.sample_to_tell(gap, margin))
     if holds:
         return replace(found, detail=f"{shown}, although alike within {margin:.2g} {unit}".rstrip())
     return replace(found, holds=False, detail=f"{shown}, alike within {margin:.2g} {unit}".rstrip())

@@ -3,6 +3,7 @@
 import math
 
 DIGITS_MAX = 6  # behind the point
+TIMES_MAX = 1000  # the sample
 
 
 def figure(value, digits=1, sign=""):
@@ -47,3 +48,15 @@ def gap(estimate, digits=1):
         return f"{figure(estimate.value, digits, '+')}, {ends(estimate, digits)}"
     return figure(estimate.value, digits, "+") + \
         (f" ± {estimate.half_width:.{digits}f}" if math.isfinite(estimate.half_width) else ", without an interval")
+
+
+def sample_to_tell(gap, margin=0.0):
+    """Returns how many times the sample would tell on which side of 0 a difference is, or that it is within the margin of no consequence:
+    if the difference stays, as its interval narrows with the root of the sample. Empty if it has none, or one without 0."""
+    if not -math.inf < gap.low <= 0 <= gap.high < math.inf:
+        return ""
+    apart = (gap.value - gap.low if gap.value > 0 else gap.high - gap.value) / abs(gap.value) if gap.value else math.inf
+    room = margin - abs(gap.value)
+    alike = max(gap.high - gap.value, gap.value - gap.low) / room if room > 0 else math.inf
+    times = min(apart, alike) ** 2
+    return f", would take {f'more than {TIMES_MAX:,}' if times > TIMES_MAX else f'about {math.ceil(times)}'} times the sample"

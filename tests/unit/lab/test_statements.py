@@ -213,7 +213,8 @@ class Bounds(unittest.TestCase):
         results = Results([combination(TCP, [80.5])])
         results.combinations[0].times[0] = numpy.array([80.5] * 955 + [172.0] * 45)
         [verdict] = judged(results, "bound", below=130)
-        self.assertEqual((verdict.holds, verdict.detail), (None, "80.5 (80.5 to 172.0) ms, not certainly below 130"))
+        self.assertEqual((verdict.holds, verdict.detail),
+                         (None, "80.5 (80.5 to 172.0) ms, not certainly below 130, would take about 4 times the sample"))
         self.assertEqual(holds(results, "bound", above=80), [True])
         self.assertEqual(holds(results, "bound", below=80), [False])
         results.combinations[0].times[0][955:] = math.inf
@@ -280,7 +281,7 @@ class Orders(unittest.TestCase):
         results.combinations[0].times[0] = rare
         results.combinations[1].times[0] = numpy.full(3000, 331.0)
         [verdict] = judged(results, "less", quantity="p95", **SIDES)
-        self.assertEqual((verdict.holds, verdict.detail), (None, "47.0 against 331.0 ms (-284.0, -284.0 to +217.0)"))
+        self.assertEqual((verdict.holds, verdict.detail), (None, "47.0 against 331.0 ms (-284.0, -284.0 to +217.0), would take about 4 times the sample"))
 
     def test_a_step_by_more(self):
         # By a factor of 3 against 2, but by 20 ms against 100; the runs vary by more than that.
@@ -366,7 +367,7 @@ class Orders(unittest.TestCase):
         verdict = self.along([1001, 1002, 1003, 1004, 1005, 1006], wide, [90_000 + level for level in low])
         self.assertIs(verdict.holds, True)
         self.assertIn("tcp-1 to tcp-4: 1003.5 against 90315.0 ms", verdict.detail)
-        self.assertRegex(verdict.detail, r"tcp-1 to tcp-2: 1003.5 against 2843.3 ms \(-1839.8, .*\), cannot be told")
+        self.assertRegex(verdict.detail, r"tcp-1 to tcp-2: 1003.5 against 2843.3 ms \(-1839.8, .*\), would take about 2 times the sample, cannot be told")
         self.assertNotIn("tcp-2 to tcp-4", verdict.detail)
         self.assertIsNone(self.along([1001, 1002, 1003, 1004, 1005, 1006], wide, [90_000 + level for level in low], or_alike=True).holds)
 

@@ -26,6 +26,18 @@ class Numbers(unittest.TestCase):
         self.assertEqual(wording.gap(Estimate(-3.64)), "-3.6, without an interval")
         self.assertEqual(wording.gap(Estimate(math.inf, math.inf)), "no finite difference")
 
+    def test_the_sample_to_tell(self):
+        def words(*estimate, margin=0.0):
+            return wording.sample_to_tell(Estimate(*estimate), margin).removeprefix(", would take ")
+
+        self.assertEqual(words(-0.5, 1.0), "about 4 times the sample")
+        self.assertEqual(words(0.5, 2.0), "about 16 times the sample")
+        self.assertEqual(words(0.5, 2.0, (-0.6, 8.0)), "about 5 times the sample", "the end at 0 is the one that counts")
+        self.assertEqual(words(0.1, 1.0, margin=0.6), "about 4 times the sample", "it is shown sooner that they are alike")
+        self.assertEqual(words(0.0, 1.0), "more than 1,000 times the sample")
+        for decided in ((2.0, 1.0), (2.0,), (2.0, math.inf)):
+            self.assertEqual(words(*decided), "")
+
     def test_ends(self):
         self.assertEqual(wording.ends(Estimate(2.0, 1.5), 2), "+0.50 to +3.50")
         self.assertEqual(wording.ends(Estimate(2.0)), "without an interval")
