@@ -101,6 +101,16 @@ TEST_F(Boxes, TheOwnerWaitsForABoxWithALease) {
   }
 }
 
+TEST_F(Boxes, TheOwnerWaitsForEachOfSeveralBoxes) {
+  const auto silent = another_box();
+  join();
+  const Instant until = join(*silent);
+  auto written = write(10);
+  EXPECT_EQ(next().batch.entries, std::vector{entry(10, "rule")});
+  follower->confirm();
+  EXPECT_GE(written.get(), until);
+}
+
 TEST_F(Boxes, TheOwnerGoesOnWhenTheLeaseIsOver) {
   const Instant until = join();
   EXPECT_GE(write(10).get(), until);
