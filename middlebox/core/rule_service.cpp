@@ -69,10 +69,12 @@ std::optional<Instant> RuleService::deadline() const {
   if (journal_ != nullptr) first = earlier(first, journal_->deadline());
   // Otherwise the end of the batch under way comes first.
   if (following_ && pipeline_.idle()) first = earlier(first, following_->deadline());
+  if (following_ && lease_ != Instant{}) first = earlier(first, lease_);
   return first;
 }
 
 void RuleService::on_deadline(Instant now) {
+  if (lease_ <= now) lease_ = {};
   const auto due = expires() ? pipeline_.next_expiry() : std::nullopt;
   if (due && *due <= now) pipeline_.expire(now);
   if (journal_ != nullptr) journal_->on_deadline(now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 
 namespace simco::store {
 
@@ -9,6 +10,9 @@ namespace simco::store {
 inline constexpr std::chrono::seconds kRedisPatience{2};
 /// Maximum time to wait for the replicas of Redis.
 inline constexpr std::chrono::milliseconds kReplicaPatience{1000};
+
+/// Owners whose states a Redis may return to, before it passes for another one's.
+inline constexpr std::size_t kOwnersKept = 64;
 
 /// Longest time that following a store waits for a change, and so until it notices that the store
 /// can be claimed.
@@ -21,8 +25,9 @@ inline constexpr std::chrono::milliseconds kFirstLeasePatience{2000};
 /// A box that stands by asks so often, and its owner answers as often: many times while a lease
 /// lasts.
 inline constexpr std::chrono::milliseconds kLeaseRenewal{100};
-/// The owner waits so much longer than a lease lasts, because the kernel's timers are coarse.
-inline constexpr std::chrono::milliseconds kLeaseMargin{50};
+/// The owner waits so much longer than a lease lasts: the kernel's timers are coarse, and while NTP
+/// adjusts a clock it may run a tenth faster or slower.
+inline constexpr std::chrono::milliseconds kLeaseMargin{250};
 /// Maximum time to wait for each reply of the owner's Redis: a dead owner's place must be taken
 /// meanwhile.
 inline constexpr std::chrono::milliseconds kLeasePatience{100};

@@ -8,7 +8,7 @@ namespace simco::store {
 
 void ask_about(RedisConnection& redis) {
   redis.send({"HMGET", redis.key("about"), "schema", "owner", "batch", "next_pid", "next_gid",
-              "previous", "claimed"});
+              "earlier", "claimed"});
 }
 
 About about_in(RedisConnection& redis, const redisReply* reply) {
@@ -30,7 +30,7 @@ About about_in(RedisConnection& redis, const redisReply* reply) {
   number(2, "batch", about.batch);
   number(3, "next_pid", about.counters.next_pid);
   number(4, "next_gid", about.counters.next_gid);
-  about.previous = text_of(fields[5]);
+  about.earlier = text_of(fields[5]);
   number(6, "claimed", about.claimed);
   return about;
 }

@@ -18,7 +18,7 @@ struct About {
   std::string owner;                   ///< empty: nothing is there, or a replica is being filled
   std::optional<std::uint64_t> batch;  ///< its last one; nothing: it is of an earlier version
   Counters counters;
-  std::string previous;       ///< owner, whose history this one continues
+  std::string earlier;        ///< owners whose history this one continues, the last one first
   std::uint64_t claimed = 0;  ///< the last batch of that
 };
 

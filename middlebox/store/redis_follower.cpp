@@ -83,7 +83,7 @@ std::optional<RedisFollower::Changed> RedisFollower::read_changed_pids(const Abo
                                                                        bool wait) {
   // Two owners number their batches alike, unless one goes on where the other has stopped.
   const bool continued =
-      !followed_.empty() && about.previous == followed_ && about.claimed >= at_.stored;
+      !followed_.empty() && about.earlier.starts_with(followed_) && about.claimed >= at_.stored;
   const bool same = about.owner == followed_;
   if (!about.owner.empty() && !same && !continued) return std::nullopt;
   // Redis has gone back: its owner will write everything.

@@ -22,16 +22,23 @@ std::string random_token() {
   return fmt::format("{:02x}", fmt::join(octets, ""));
 }
 
+/// The tokens of the owners before, the last one first.
+std::string with_earlier(const std::string& owner, const std::string& earlier) {
+  if (owner.empty()) return earlier;
+  const std::string all = earlier.empty() ? owner : owner + " " + earlier;
+  return all.substr(0, kOwnersKept * (owner.size() + 1) - 1);
+}
+
 }  // namespace
 
 // --- The owner -----------------------------------------------------------------------------------
 
 void RedisOwner::claim(const About& before, const std::string& box) {
   token_ = random_token();
-  previous_ = before.owner;
+  earlier_ = with_earlier(before.owner, before.earlier);
   const auto batch = std::to_string(before.batch.value_or(0));
   redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
-              "previous", before.owner, "claimed", batch});
+              "earlier", earlier_, "claimed", batch});
   boxes_.begin(token_, box);
   shared_ = !boxes_.none();
 }
@@ -55,7 +62,7 @@ void RedisOwner::require_ownership(bool all) {
   if (about->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(about.get())));
   const auto owner = text_of(about->element[0]);
   const bool emptied = about->element[0]->type == REDIS_REPLY_NIL;
-  const bool returned = owner == previous_;
+  const bool returned = !owner.empty() && earlier_.contains(owner);
   if (!emptied && !returned && owner != token_) {
     redis_.close();
     throw StoreTaken(redis_.place() +

@@ -46,8 +46,8 @@ class RedisOwner {
   void await_replicas();
   RedisConnection& redis_;
   Boxes boxes_{redis_};
-  std::string token_;     ///< identifies the owner of the keys
-  std::string previous_;  ///< of the owner before: Redis may return to its state
+  std::string token_;    ///< identifies the owner of the keys
+  std::string earlier_;  ///< those of the owners before: Redis may return to their states
   Position at_;
   bool failed_ = false;               ///< the last batch is not known to be stored
   std::atomic<bool> shared_ = false;  ///< other boxes have asked for leases

@@ -253,6 +253,10 @@ class Box:
         states = [pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in self.pids(kind)]
         return bool(states) and not set(states) & {"T", "Z"}
 
+    def transitions(self):
+        """(time, state) of the calls of simco-takeover."""
+        return [(float(at), state) for at, state in map(str.split, self.read("transitions").splitlines())]
+
     def has_address(self):
         return " 192.0.2.1/24" in self.host.shell("ip -o addr show dev ext0")
 

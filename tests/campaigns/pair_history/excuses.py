@@ -8,7 +8,7 @@ from .register import Slack, Undoing
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 WRITES = 10.0  # seconds until a box has stored what it could not, also if no other box follows
-LEASE = 1.2  # seconds that the first box waits for the second before it goes on alone, and a moment
+LEASE = 1.4  # seconds that the first box waits for the second before it goes on alone, and a moment
 
 # Each sentence, and the document that has it (tests/unit/pair compares).
 SENTENCES = {

@@ -180,7 +180,8 @@ class Run:
                 faults.append((end, observer.next_mark(end), "joining", number))
         for begin, end, loser in overlaps(held[1], held[2]):
             splits.append((begin, max(end, observer.first_word(loser, "follows", end))))
-        both = [(begin, end) for begin, end, _ in overlaps(observer.reigns(1, "serves"), observer.reigns(2, "serves"))]
+        both = [(begin, min(end, self.closes(loser, begin, end)))
+                for begin, end, loser in overlaps(observer.reigns(1, "serves"), observer.reigns(2, "serves"))]
         restarts = []
         for number, words in observer.words.items():
             for at, word in words:
@@ -191,6 +192,17 @@ class Run:
         alone = [moment(at) for box in self.boxes for at in LEFT.findall(box.read("middlebox.log"))]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
                               restarts, relevant, alone, self.plan.clock_step, both)
+
+    def closes(self, loser, begin, end):
+        """When a box at the latest lets no packet pass that has lost its place while the other one serves: looks after simco-takeover was
+        called, unless the middlebox stood still."""
+        if any(kind in ("middlebox", "power") and number == loser and since <= end and until >= begin
+               for since, until, kind, number in self.storm.happened):
+            return math.inf
+        calls = self.boxes[loser - 1].transitions()
+        last = max((at for at, state in calls if state == "MASTER" and at <= begin), default=0.0)
+        told = min((at for at, state in calls if state != "MASTER" and at > last), default=math.inf)
+        return max(begin, told) + LOOKS * self.observer.period()
 
     def judge(self):
         self.check_passes()

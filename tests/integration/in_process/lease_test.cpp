@@ -196,10 +196,12 @@ TEST_F(Boxes, AnOwnerThatLeavesWithSomethingToStoreLeavesNoLease) {
 }
 
 // It has seen a state by which somebody else is the owner.
-TEST_F(Boxes, TheStateOfTheOwnerBeforeIsAnEarlierOne) {
+TEST_F(Boxes, TheStateOfAnOwnerBeforeIsAnEarlierOne) {
   const auto before = ask_owner("hget simco:about owner");
-  owner = open_at(primary);
-  owner->open();
+  for (int later = 0; later < 2; ++later) {
+    owner = open_at(primary);
+    owner->open();
+  }
   ask_owner("hset simco:about owner " + before);
   EXPECT_THROW(owner->verify(), store::StoreLost);
   owner->write({{entry(3, "three")}, {4, 2}, true});

@@ -3,6 +3,7 @@
 
 #include "middlebox/commit/journal.hpp"
 #include "middlebox/core/core.hpp"
+#include "middlebox/observe/metrics.hpp"
 #include "simco/wire/ip.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/pipeline_fixture.hpp"
@@ -24,8 +25,9 @@ class Standby final : private Core::Host,
                       private Journal::Writer,
                       private Journal::Monitor {
  public:
-  explicit Standby(std::vector<Entry> entries = {}, const CoreOptions& options = {})
-      : core(options, clock_, backend, &journal_, nullptr, *this) {
+  explicit Standby(std::vector<Entry> entries = {}, const CoreOptions& options = {},
+                   Metrics* metrics = nullptr)
+      : core(options, clock_, backend, &journal_, metrics, *this) {
     store::Contents contents{std::move(entries), {10, 10}, false};
     core.start(contents, "the store");
     backend.batches.clear();
@@ -298,6 +300,20 @@ TEST(Standby, ALeaseEndsWhenAllRulesAreReadAgain) {
   EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until}));
   box.hear({stored(1, 5000)}, true);
   EXPECT_EQ(box.backend.leases, (std::vector{Instant{}, until, Instant{}}));
+}
+
+// Though its Redis stands still, so that there is nothing to do.
+TEST(Standby, ItsMetricSaysThatItsLeaseIsOver) {
+  Metrics metrics;
+  Standby box({stored(1, 5000)}, {}, &metrics);
+  const Instant until = box.time.now() + 1s;
+  box.core.lease(until);
+  box.hear({stored(1, 5000)});
+  EXPECT_TRUE(metrics.text().contains("simco_stands_by 1\n"));
+  while (box.time.now() < until && box.time.step()) {
+  }
+  EXPECT_EQ(box.time.now(), until);
+  EXPECT_TRUE(metrics.text().contains("simco_stands_by 0\n"));
 }
 
 TEST(Standby, NamesARuleThatItCannotRead) {
