@@ -20,6 +20,7 @@ from .faults import Storm
 PATIENCE = 500.0
 CALM = 1.0  # seconds that agents go on after the faults
 MILLISECOND = 0.002  # of the log, rounded
+LOOKS = 4  # of the observer, whose period tells how slow the machine is
 SHORT = 0.3  # to watch that something does not happen
 AUDIT = re.compile(r"^([\d-]+ [\d:.]+) .*audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b", re.MULTILINE)
 REFUSED = re.compile(rf"refused (PER|PLC) {STORE_FAILS} .*\bpid=(\d+) .*external=192\.0\.2\.2:(2\d{{4}}) lifetime=(\d+)")
