@@ -36,9 +36,9 @@ std::string with_earlier(const std::string& owner, const std::string& earlier) {
 void RedisOwner::claim(const About& before, const std::string& box) {
   token_ = random_token();
   earlier_ = with_earlier(before.owner, before.earlier);
-  const auto batch = std::to_string(before.batch.value_or(0));
-  redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch", batch,
-              "earlier", earlier_, "claimed", batch});
+  claimed_ = std::to_string(before.batch.value_or(0));
+  redis_.ask({"HSET", redis_.key("about"), "schema", kKeysVersion, "owner", token_, "batch",
+              claimed_, "earlier", earlier_, "claimed", claimed_});
   boxes_.begin(token_, box);
   shared_ = !boxes_.none();
 }
@@ -139,6 +139,7 @@ std::size_t RedisOwner::queue(const Batch& batch) {
     command({"DEL", rules, redis_.key("changes"), redis_.key("questions"), redis_.key("answers"),
              redis_.key("confirmed")});
     boxes_.forget_confirmed();
+    command({"HSET", redis_.key("about"), "earlier", earlier_, "claimed", claimed_});
   }
   std::string pids;
   for (const auto& [pid, octets] : batch.entries) {

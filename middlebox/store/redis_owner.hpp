@@ -48,6 +48,7 @@ class RedisOwner {
   Boxes boxes_{redis_};
   std::string token_;    ///< identifies the owner of the keys
   std::string earlier_;  ///< those of the owners before: Redis may return to their states
+  std::string claimed_;  ///< the last batch of these
   Position at_;
   bool failed_ = false;               ///< the last batch is not known to be stored
   std::atomic<bool> shared_ = false;  ///< other boxes have asked for leases

@@ -275,10 +275,12 @@ def bound_of_estimate(combination, quantity, limits, words, _):
             more += said
         else:
             here = on_side(found, SIDES[side], limit)
-            more += wording.sample_to_tell(statistics.difference(found, statistics.Estimate(limit, 0.0)))
         if could_turn(combination, quantity, is_below=here is (side == "below")):
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
+    if holds is None:
+        gaps = (statistics.difference(found, statistics.Estimate(limit, 0.0)) for limit in limits.values())
+        more += next(filter(None, map(wording.sample_to_tell, gaps)), "")
     return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{more}"
 
 

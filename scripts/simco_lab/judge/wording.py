@@ -59,4 +59,4 @@ def sample_to_tell(gap, margin=0.0):
     room = margin - abs(gap.value)
     alike = max(gap.high - gap.value, gap.value - gap.low) / room if room > 0 else math.inf
     times = min(apart, alike) ** 2
-    return f", would take {f'more than {TIMES_MAX:,}' if times > TIMES_MAX else f'about {math.ceil(times)}'} times the sample"
+    return f", would take {f'more than {TIMES_MAX:,}' if times > TIMES_MAX else f'about {max(math.ceil(times), 2)}'} times the sample"

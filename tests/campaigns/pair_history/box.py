@@ -50,6 +50,7 @@ echo "$(date +%s.%N) stopped" >>{folder}/events
 rm -f {folder}/middlebox.pid
 """
 CLOSE = """#!/bin/sh
+date +%s.%N >>{folder}/closings
 kill -USR1 $(cat {folder}/middlebox.pid 2>/dev/null) 2>/dev/null
 """
 # doc/operating.md, "Restarts open nothing": nothing is blocked between a boot and the first start, unless the site does.
@@ -253,9 +254,9 @@ class Box:
         states = [pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in self.pids(kind)]
         return bool(states) and not set(states) & {"T", "Z"}
 
-    def transitions(self):
-        """(time, state) of the calls of simco-takeover."""
-        return [(float(at), state) for at, state in map(str.split, self.read("transitions").splitlines())]
+    def closings(self):
+        """When simco-takeover has told its middlebox to close."""
+        return list(map(float, self.read("closings").split()))
 
     def has_address(self):
         return " 192.0.2.1/24" in self.host.shell("ip -o addr show dev ext0")

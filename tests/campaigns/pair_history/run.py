@@ -195,14 +195,13 @@ class Run:
                               restarts, relevant, alone, self.plan.clock_step, both)
 
     def closes(self, loser, begin, end):
-        """When a box at the latest lets no packet pass that has lost its place while the other one serves: looks after simco-takeover was
-        called, unless the middlebox stood still."""
+        """When a box at the latest lets no packet pass that has lost its place while the other one serves: looks after simco-takeover has
+        told its middlebox, unless that stood still."""
         if any(kind in ("middlebox", "power") and number == loser and since <= end and until >= begin
                for since, until, kind, number in self.storm.happened):
             return math.inf
-        calls = self.boxes[loser - 1].transitions()
-        last = max((at for at, state in calls if state == "MASTER" and at <= begin), default=0.0)
-        told = min((at for at, state in calls if state != "MASTER" and at > last), default=math.inf)
+        serves = max((at for at, _ in self.observer.reigns(loser, "serves") if at <= begin), default=begin)
+        told = min((at for at in self.boxes[loser - 1].closings() if at > serves), default=math.inf)
         return max(begin, told) + LOOKS * self.observer.period()
 
     def judge(self):

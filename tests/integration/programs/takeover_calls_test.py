@@ -101,26 +101,56 @@ class TakeoverCalls(unittest.TestCase):
         self.until("stop")
         later = self.call("STOP")
         self.assertEqual(later.wait(PATIENCE), 0)
-        eventually(lambda: self.events().count("close done") == 2, "the second call")
+        eventually(lambda: self.events().count("close done") == 3, "the second call")
         held.unlink()
         self.assertEqual(earlier.wait(PATIENCE), 0)
         eventually(lambda: self.events().count("stop done") == 2, "the second stop")
         self.assertNotIn("start", self.events())
 
+    def came(self, call):
+        eventually(lambda: (self.folder / "lock.youngest").read_text().split()[1] == str(call.pid), "the call")
+
+    def wait(self, *calls):
+        self.assertEqual([call.wait(PATIENCE) for call in calls], [0] * len(calls))
+
     def test_a_closed_middlebox_does_not_serve_again(self):
-        held = self.hold("start")
-        calls = [self.call("MASTER")]
+        starts, stops = self.hold("start"), self.hold("stop")
+        first = self.call("MASTER")
         self.until("start")
-        calls.append(self.call("BACKUP"))
+        second = self.call("BACKUP")
         self.until("close done")
-        overtakes = self.hold("MASTER")
-        calls.append(self.call("MASTER"))
-        overtakes.unlink()
-        eventually(lambda: (self.folder / "lock.youngest").read_text().split()[1] == str(calls[2].pid), "the last call")
-        held.unlink()
-        self.assertEqual([call.wait(PATIENCE) for call in calls], [0, 0, 0])
-        self.assertEqual(self.events()[-4:], ["stop", "stop done", "start", "start done"])
+        third = self.call("MASTER")
+        self.came(third)
+        starts.unlink()
+        self.until("stop")
         self.assertEqual(self.role(), "master")
+        fourth = self.call("BACKUP")
+        eventually(lambda: self.events().count("close done") == 2, "the fourth call")
+        stops.unlink()
+        self.wait(first, second, third, fourth)
+        started = ["start", "close", "close done", "start done"]
+        overtaken = ["stop", "close", "close done", "stop done"]  # the third call starts nothing
+        last = ["close", "close done", "stop", "stop done", "start", "start done"]
+        self.assertEqual(self.events(), [*started, *overtaken, *last])
+        self.assertEqual(self.role(), "slave")
+
+    def test_a_box_that_stands_by_is_not_started_again(self):
+        self.wait(self.call("BACKUP"))
+        before = self.events()
+        self.wait(self.call("MASTER"))
+        self.assertEqual(self.events()[len(before):], ["start", "start done"])
+
+    def test_a_box_whose_middlebox_does_not_stop_is_started(self):
+        self.write("lock.closed", "")
+        self.write("stop", "#!/bin/sh\nexit 1\n")
+        self.wait(self.call("MASTER"))
+        self.assertEqual(self.events(), ["start", "start done"])
+
+    def test_the_file_of_another_boot_or_none_keeps_no_call(self):
+        for text in ("", f"{10**12} 1 another-boot\n"):
+            self.write("lock.youngest", text)
+            self.wait(self.call("MASTER"))
+        self.assertEqual(self.events(), ["start", "start done"] * 2)
 
     def test_keepalived_does_not_wait_for_its_last_call(self):
         held = self.hold("stop")
