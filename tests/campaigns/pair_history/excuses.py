@@ -21,6 +21,8 @@ SENTENCES = {
     "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
     "place": ("doc/high-availability.md", "**A box that has lost its place closes** when `simco-takeover` tells its middlebox (SIGUSR1), "
               "or when that notices that its Redis is a replica."),
+    "dead": ("doc/high-availability.md", "One that stands still as a whole, or whose middlebox does not run, keeps its last "
+             "rules until they end"),
     "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
               "calculated from the clock."),
     "memory": ("doc/high-availability.md", "Set `appendonly yes` if rules must survive a failure of both boxes."),
@@ -43,6 +45,7 @@ class Course:
     alone: tuple = ()  # when the first box said that it goes on without the second
     clock_step: float = 0.0
     both: tuple = ()  # (begin, end): the middleboxes of both boxes serve
+    dead: tuple = ()  # (since, begin, end): one has not run since, while that of the other box serves
 
 
 def last_mark(course, time):
@@ -73,6 +76,8 @@ def excuses_of(course):
         found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
     for begin, end in course.both:
         found.append(Undoing(last_mark(course, begin), begin - course.period, end + course.period, True, "place"))
+    for since, begin, end in course.dead:
+        found.append(Undoing(since - course.period, begin - course.period, end + course.period, True, "dead"))
     for begin, end, box in course.restarts:
         for fault in course.faults:
             # A store that works again takes a moment until it has what the box could not store.

@@ -183,6 +183,9 @@ class Run:
             splits.append((begin, max(end, observer.first_word(loser, "follows", end))))
         both = [(begin, min(end, self.closes(loser, begin, end)))
                 for begin, end, loser in overlaps(observer.reigns(1, "serves"), observer.reigns(2, "serves"))]
+        gone = {number: observer.reigns(number, "ended") + observer.reigns(number, "begins") for number in (1, 2)}
+        dead = [(since, max(since, begin), min(until, end)) for number in (1, 2) for since, until in gone[number]
+                for begin, end in observer.reigns(3 - number, "serves") if begin < until and since < end]
         restarts = []
         for number, words in observer.words.items():
             for at, word in words:
@@ -192,7 +195,7 @@ class Run:
         relevant = [fault for fault in faults if fault[2] in RELEVANT]
         alone = [moment(at) for box in self.boxes for at in LEFT.findall(box.read("middlebox.log"))]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
-                              restarts, relevant, alone, self.plan.clock_step, both)
+                              restarts, relevant, alone, self.plan.clock_step, both, dead)
 
     def closes(self, loser, begin, end):
         """When a box at the latest lets no packet pass that has lost its place while the other one serves: looks after simco-takeover has
