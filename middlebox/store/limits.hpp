@@ -11,7 +11,7 @@ inline constexpr std::chrono::seconds kRedisPatience{2};
 /// Maximum time to wait for the replicas of Redis.
 inline constexpr std::chrono::milliseconds kReplicaPatience{1000};
 
-/// Owners whose states a Redis may return to, before it passes for another one's.
+/// An owner recognizes the states of so many owners before it, to which Redis may return.
 inline constexpr std::size_t kOwnersKept = 64;
 
 /// Longest time that following a store waits for a change, and so until it notices that the store

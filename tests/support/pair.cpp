@@ -109,7 +109,7 @@ void PairBox::copy_connections() {
 }
 
 void PairBox::unplug() {
-  // Without a last word of VRRP, which keepalived would start again.
+  // Stopped, keepalived does not start VRRP again; killed, VRRP does not say goodbye.
   keepalived_->signal(SIGSTOP);
   host.output("pkill -KILL -F " + folder_ +
               "/vrrp.pid 2>&1; for i in int0 ext0 sync0; do ip link set $i down; done");

@@ -51,8 +51,9 @@ def gap(estimate, digits=1):
 
 
 def sample_to_tell(gap, margin=0.0):
-    """Returns how many times the sample would tell on which side of 0 a difference is, or that it is within the margin of no consequence:
-    if the difference stays, as its interval narrows with the root of the sample. Empty if it has none, or one without 0."""
+    """Returns how much larger a sample would decide an open difference: either its sign, or that it is within the margin of no
+    consequence. It assumes that the difference stays, and that the interval narrows with the root of the sample. Empty if the difference
+    is not open, or has no interval."""
     if not -math.inf < gap.low <= 0 <= gap.high < math.inf:
         return ""
     apart = (gap.value - gap.low if gap.value > 0 else gap.high - gap.value) / abs(gap.value) if gap.value else math.inf

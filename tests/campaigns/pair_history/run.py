@@ -200,8 +200,8 @@ class Run:
     def closes(self, loser, begin, end):
         """When a box at the latest lets no packet pass that has lost its place while the other one serves: looks after simco-takeover has
         told its middlebox, unless that stood still."""
-        if any(kind in ("middlebox", "power") and number == loser and since <= end and until >= begin
-               for since, until, kind, number in self.storm.happened):
+        if any(fault[2] in ("middlebox", "power") and fault[3] == loser and excuses.touches(fault, begin, end)
+               for fault in self.storm.happened):
             return math.inf
         serves = max((at for at, _ in self.observer.reigns(loser, "serves") if at <= begin), default=begin)
         told = min((at for at in self.boxes[loser - 1].closings() if at > serves), default=math.inf)

@@ -16,13 +16,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 from pages import own_network
+from patience import PATIENCE, eventually
 
 TREE = Path(__file__).resolve().parents[3]
 PAGE = (TREE / "doc" / "ban.md").read_text()
 SCRIPT = TREE / "scripts" / "packages" / "simco-ban"
 INSTALLED = "/usr/libexec/simco-ban"
 MAX_LIFETIME = 3600  # the middlebox's own
-PATIENCE = 300  # seconds; only ends a test that hangs
 # The neighbour's packets show that the visitor's were lost.
 MACHINE, VISITOR, NEIGHBOUR = "192.0.2.1", "192.0.2.9", "192.0.2.8"
 MACHINE6, VISITOR6, NEIGHBOUR6 = "2001:db8::1", "2001:db8::9", "2001:db8::8"
@@ -34,14 +34,6 @@ def block(language, nth=0):
     """Returns a block of the page, with the script of the tree."""
     found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return found[nth].replace(INSTALLED, str(SCRIPT))
-
-
-def eventually(holds, what):
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(f"never: {what}")
-        time.sleep(0.02)
 
 
 class Decisions(BaseHTTPRequestHandler):

@@ -104,6 +104,7 @@ void expect_no_promise(RawAgent& agent, const Body& request) {
     if (message->body == Body{AstNotification{}}) return agent.socket().close();
     EXPECT_EQ(message->body, (Body{NegativeReply{NegativeReplyCode::kNoResources, {}}}));
   }
+  ADD_FAILURE() << "the session ended without AST";
 }
 
 // The other middlebox would not keep the promises of a middlebox that has lost its rules.

@@ -4,12 +4,12 @@ that write down what they are told."""
 import os
 import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
+from patience import PATIENCE, eventually
+
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "ha" / "simco-takeover"
-PATIENCE = 300  # seconds; only ends a test that hangs
 COMMAND = """#!/bin/sh
 echo {name} >>{folder}/events
 while [ -e {folder}/hold-{name} ]; do sleep 0.02; done
@@ -29,14 +29,6 @@ CLOSE={folder}/close
 LOCK={folder}/lock
 while [ -e {folder}/hold-$4 ]; do sleep 0.02; done
 """
-
-
-def eventually(holds, what):
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(f"never: {what}")
-        time.sleep(0.02)
 
 
 class TakeoverCalls(unittest.TestCase):
