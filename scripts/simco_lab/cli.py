@@ -190,7 +190,7 @@ def run(arguments):
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     points = shards.part_of(points, arguments.shard)
     with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift, arguments.on) as engine:
-        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, engine.stop)
+        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, engine.stop, engine.replays)
         possible = able(points, engine.lacking)
         good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:

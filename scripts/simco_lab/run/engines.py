@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..scenario import proxies
-from ..scenario.catalogue import PROGRAMS
+from ..scenario.catalogue import PROGRAMS, REPLAY_PROGRAM
 from . import cluster, guest, job, native, uml
 
 NAMES = ("qemu", "uml", "native")
@@ -22,15 +22,16 @@ class Engine:
     identity: str  # of kernel, programs and scripts
     about: str  # the beginning of the sentence that says where it was measured
     lacking: tuple = ()  # modules of the kernel
+    replays: bool = False  # whether the kernel can send and answer messages itself (vm/replay.h)
     jobs: int = 0  # points that it runs at a time; 0: as many as the caller wants
     stop: Callable = lambda: None  # ends the points under way, if nobody waits for them
 
 
-def programs_identity(programs):
-    for name in PROGRAMS:
+def programs_identity(programs, names=PROGRAMS):
+    for name in names:
         if not (Path(programs) / name).exists():
             raise LabError(f"{Path(programs) / name} is missing: build first (cmake --preset release && cmake --build --preset release)")
-    return hashlib.sha256(b"".join((programs / name).read_bytes() for name in PROGRAMS)).hexdigest()
+    return hashlib.sha256(b"".join((programs / name).read_bytes() for name in names)).hexdigest()
 
 
 def say(text):
@@ -53,8 +54,9 @@ def in_namespaces(programs):
 
 def user_mode(machines):
     machines.prepare()
-    return Engine(machines.run, f"{machines.identity} {programs_identity(machines.programs)}",
-                  f"Measured in virtual time on user-mode Linux {machines.kernel}, where no processor time passes", stop=machines.close)
+    return Engine(machines.run, f"{machines.identity} {programs_identity(machines.programs, (*PROGRAMS, REPLAY_PROGRAM))}",
+                  f"Measured in virtual time on user-mode Linux {machines.kernel}, where no processor time passes", replays=True,
+                  stop=machines.close)
 
 
 def check(name, scenarios, points, shift, on):

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ..measure import parts
 from ..scenario import cross, drd, pattern, proxies, sizes
-from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, REPLAY_PROGRAM, WORKLOADS
 from ..scenario.networks import NETWORKS, messages
 from ..scenario.queues import Queue
 from . import tls
@@ -99,6 +99,18 @@ def server_command(point, network, sctp_options):
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
+def replayed(point):
+    """Whether the kernel of user-mode Linux can send and answer the messages itself (vm/replay.h)."""
+    return (WORKLOADS[point.workload].sip and point.variant.transport.replays and not point.setup.burst
+            and not proxies.proxied(point))
+
+
+def in_kernel(server, load):
+    """Returns the commands of both ends for such a point. The agent plans the answers, too."""
+    words = server.partition(" ")[2]
+    return f"{REPLAY_PROGRAM} box {words}", f"{REPLAY_PROGRAM} agent {words} -- {load.partition(' ')[2]}"
+
+
 def captures(point, network):
     """Returns the programs that capture the requests where they leave and where they arrive."""
     if not parts.captured(point):
@@ -140,9 +152,10 @@ def modules(point):
 
 @dataclass(frozen=True)
 class Job:
-    """The files that run a point."""
+    """The files that run a point. `replays`: the kernel does what it can of it."""
 
     point: object
+    replays: bool = False
 
     @cached_property
     def patterns(self):
@@ -164,13 +177,15 @@ class Job:
         point, network, transport = self.point, self.network, self.point.variant.transport
         sctp_options = PROFILES[point.profile].sctp_options.split() if transport.options else []
         traffic = cross.Cross.parse(point.cross)
-        server = " ".join(server_command(point, network, sctp_options))
+        server, load = (" ".join(command(point, network, sctp_options)) for command in (server_command, load_command))
+        if self.replays and replayed(point):
+            server, load = in_kernel(server, load)
         proxied = proxies.proxied(point)
         settings = {
             "network": network.name,
             "transport": transport.program_name,
             "server_command": f"sh $job/{proxies.SCRIPT} $job $out" if proxied else server,
-            "load_command": " ".join(load_command(point, network, sctp_options)),
+            "load_command": load,
             "lead": f"{traffic.lead_s(point):g}",
             "settle": f"{network.settle_s:g}",
         }

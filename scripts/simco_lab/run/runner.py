@@ -86,13 +86,13 @@ class Progress:
 
 class Runner:
     """`execute(files, out, processor, limit_s)` runs one job, and returns the processor time in seconds of programs that go on;
-    `identity` names the programs, so that the results of others are not taken for theirs."""
+    `identity` names the programs, so that the results of others are not taken for theirs; `replays` is an engine's."""
 
-    def __init__(self, execute, identity, out, jobs, stop=lambda: None):
+    def __init__(self, execute, identity, out, jobs, stop=lambda: None, replays=False):
         self.stop = stop  # ends the jobs under way
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
         self.programs = hashlib.sha256(identity.encode()).hexdigest()[:PROGRAMS_DIGITS]
-        self._job = functools.cache(Job)  # loss patterns take long to draw
+        self._job = functools.cache(lambda point: Job(point, replays))  # loss patterns take long to draw
         self.lock = threading.Lock()
         self.aborted = {}  # curve: lowest rate that was aborted
         self.failures = []

@@ -52,6 +52,7 @@ class Transport:
     guest_modules: tuple = ()  # that the guest loads for it
     wrapper: tuple = ()  # the words before the programs that use it
     host_has: str = ""  # and the guest does not
+    replays: bool = False  # whether the kernel of user-mode Linux can send and answer its messages itself
     multipath: bool = False  # whether a connection uses all paths that it knows
     path_commands: tuple = ()  # (end, command) that make a second path known, the box's address {second}
     needs: tuple = ()  # (command that works if the kernel has it, what that is)
@@ -74,7 +75,7 @@ TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans",
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, sysctl_prefix="net.ipv4.tcp_", routes="tcp",
-        messages="stream", congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS,  # as Linux has it
+        messages="stream", replays=True, congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS,  # as Linux has it
         effort="the system's defaults"),
     Transport(
         name="mptcp", label="MPTCP", option="tcp", number="connections", sysctl_prefix="net.mptcp.", routes="tcp", messages="stream",
@@ -86,6 +87,7 @@ TRANSPORTS = table(
                   *TCP_COUNTERS)),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True, multipath=True,
+        replays=True,
         sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", rto_ms=lambda _: 1000.0,  # RFC 2960's RTO.Min
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
@@ -105,7 +107,7 @@ TRANSPORTS = table(
         effort="programs of this project and certificates at both ends (doc/quic.md); 1.7 times TCP's instructions"),
     Transport(
         name="udp", label="UDP", number="connections", sysctl_prefix="net.ipv4.udp_", routes="udp", messages="datagrams",
-        reliable=False, counters=("NoPorts", "RcvbufErrors", "SndbufErrors"),
+        replays=True, reliable=False, counters=("NoPorts", "RcvbufErrors", "SndbufErrors"),
         effort="the system's defaults; a lost message waits for T1, 500 ms"),
 )
 
@@ -249,3 +251,4 @@ PROFILES = table(
 
 CROSS_PROGRAM = "simco-cross"  # competing traffic
 PROGRAMS = ("simco-loadgen", *(workload.server for workload in WORKLOADS.values()), "simcoctl", CROSS_PROGRAM)
+REPLAY_PROGRAM = "simco-replay"  # both ends of a point whose messages the kernel sends and answers

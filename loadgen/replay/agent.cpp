@@ -1,0 +1,241 @@
+// Plans the messages of simco-loadgen, and turns what has happened into its samples.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+#include "loadgen/limits.hpp"
+#include "loadgen/output_file.hpp"
+#include "loadgen/recorder.hpp"
+#include "loadgen/replay/ends.hpp"
+#include "loadgen/replay/plan.hpp"
+#include "loadgen/replay/sockets.hpp"
+#include "loadgen/schedule.hpp"
+#include "loadgen/sip/compose.hpp"
+#include "loadgen/sip/sip_client.hpp"
+#include "loadgen/sip/text.hpp"
+#include "simco/net/sctp/limits.hpp"
+#include "simco/net/transport_type.hpp"
+
+namespace simco::loadgen::replay {
+namespace {
+
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds(std::chrono::nanoseconds time) { return time.count(); }
+
+/// The texts of the messages.
+class Texts {
+ public:
+  Texts(const ordered_json& parameters, const Settings& settings, const SipSettings& box)
+      : run_(sip::run_of(settings.generator.seed)),
+        large_every_(parameters["large_every"]),
+        box_(box.server),
+        usual_(via_transport(settings.transport), parameters["invite_size"], run_),
+        large_(via_transport(settings.transport),
+               parameters["large_size"].is_null() ? parameters["invite_size"]
+                                                  : parameters["large_size"],
+               run_) {}
+
+  const sip::InviteWriter& invite(std::uint32_t number) const {
+    return large_every_ != 0 && number % large_every_ == large_every_ - 1 ? large_ : usual_;
+  }
+  /// The most octets of a message and of its response.
+  std::size_t size_max() const {
+    return std::max(usual_.size(), large_.size()) + (box_.response ? sip::kResponseMax : 0);
+  }
+  /// Empty if there is none.
+  std::string response(std::span<const std::byte> invite, const Place& source) const {
+    if (!box_.response) return {};
+    const auto message = sip::parse_message(sip::text_of(invite));
+    return make_response(*message, *box_.response, {source.address, source.port},
+                         box_.response_size);
+  }
+  /// Where a message has its number. Throws std::runtime_error if another place has it first.
+  std::uint32_t key(std::string_view text, std::uint32_t number) const {
+    const auto at = text.find(sip::run_text(run_) + fmt::format("{:08x}", number));
+    if (at == std::string_view::npos) throw std::runtime_error("a message has no number");
+    return static_cast<std::uint32_t>(at + sip::kCallTextSize / 2);
+  }
+
+ private:
+  std::uint32_t run_;
+  std::uint64_t large_every_;
+  const SipServerOptions& box_;
+  sip::InviteWriter usual_;
+  sip::InviteWriter large_;
+};
+
+/// As simco-loadgen's timers have it, whose kernel counts microseconds.
+std::int64_t in_microseconds(std::int64_t time_ns) {
+  constexpr std::int64_t kMicrosecond = 1000;
+  return (time_ns + kMicrosecond - 1) / kMicrosecond * kMicrosecond;
+}
+
+/// The sockets of a run.
+struct Connections {
+  std::vector<Descriptor> sockets;
+  std::vector<Place> places;  ///< local
+  std::uint16_t streams = 1;
+};
+
+Connections connect(const Settings& settings, int device) {
+  Connections result;
+  for (std::uint32_t i = 0; i < settings.connections; ++i) {
+    const auto& socket = result.sockets.emplace_back(
+        connected(settings.transport, {settings.target.host, settings.target.port}));
+    result.places.push_back(local_place(socket));
+    result.streams = streams(socket, settings.transport.transport);
+    must(::ioctl(device, REPLAY_CONNECTION, socket.get()), "cannot hand a connection over");
+  }
+  return result;
+}
+
+/// As simco-loadgen's --hold.
+void wait_for_start() {
+  std::fputs("connected\n", stderr);
+  for (char c = 0; c != '\n' && ::read(STDIN_FILENO, &c, 1) == 1;) {
+  }
+}
+
+void set_rules(replay_plan& plan, const Settings& settings, const ordered_json& parameters) {
+  const auto& type = net::type_of(settings.transport.transport);
+  const std::chrono::milliseconds t1(parameters["t1"].get<std::int64_t>());
+  const auto& sctp = settings.transport.settings.sctp;
+  plan.run = sip::run_of(settings.generator.seed);
+  plan.connections = settings.connections;
+  plan.repeats = type.reliable ? 0 : 1;
+  plan.thin_ns = sctp.i_bit ? static_cast<std::uint32_t>(nanoseconds(net::kSctpThinFlowGap)) : 0;
+  plan.t1_ns = nanoseconds(t1);
+  plan.timeout_ns = nanoseconds(sip::kTimerBInT1 * t1);
+  plan.drain_ns = static_cast<std::int64_t>(settings.workload().drain_s().value_or(0) * 1e9);
+  plan.lag_ns = static_cast<std::int64_t>(settings.generator.abort_lag_s * 1e9);
+}
+
+Plan planned(const Settings& settings, const SipSettings& box, const Connections& connections,
+             std::int64_t start_ns) {
+  ordered_json parameters;
+  settings.workload().write_parameters(parameters, settings.generator.seed);
+  const Texts texts(parameters, settings, box);
+  const auto count = settings.generator.warmup + settings.generator.count.value_or(0);
+  Plan plan(count, count * texts.size_max());
+  set_rules(plan.is(), settings, parameters);
+  for (Offer offer(settings.generator); !offer.over();) {
+    const auto sample = offer.take(0);
+    const auto number = static_cast<std::uint32_t>(sample.index);
+    auto& message = plan.add();
+    message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
+    message.connection = static_cast<std::uint16_t>(number % settings.connections);
+    message.stream = static_cast<std::uint16_t>(number % connections.streams);
+    message.unordered = settings.unordered ? 1 : 0;
+    const auto& writer = texts.invite(number);
+    message.request_at = plan.used();
+    message.request_size = static_cast<std::uint32_t>(writer.size());
+    const auto invite = plan.text(writer.size());
+    writer.write(number, invite);
+    const auto response = texts.response(invite, connections.places[message.connection]);
+    message.response_at = plan.used();
+    message.response_size = static_cast<std::uint32_t>(response.size());
+    std::ranges::copy(std::as_bytes(std::span(response)), plan.text(response.size()).begin());
+    if (number == 0) {
+      plan.is().request_key = texts.key(sip::text_of(invite), number);
+      if (!response.empty()) plan.is().response_key = texts.key(response, number);
+    }
+  }
+  return plan;
+}
+
+/// Writes the plan, runs it, and returns why it was aborted, or nothing.
+std::string run(int device, Plan plan) {
+  const auto octets = plan.octets();
+  if (::write(device, octets.data(), octets.size()) != static_cast<ssize_t>(octets.size())) {
+    fail("the kernel does not take the plan");
+  }
+  if (::ioctl(device, REPLAY_RUN) == 0) return {};
+  if (errno == ETIME) return "a message was still not handed to the transport after --abort-lag";
+  return std::string("connection lost: ") + std::strerror(errno);
+}
+
+/// Records what has happened to a message.
+void record(Sample sample, const replay_message& message, std::uint64_t warmup,
+            std::int64_t start_ns, Recorder& recorder) {
+  const auto after = [start_ns](std::int64_t time) { return time == 0 ? -1 : time - start_ns; };
+  sample.key = TransactionKey{sample.index};
+  sample.index -= warmup;
+  sample.tried_ns = after(message.tried_ns);
+  sample.sent_ns = after(message.sent_ns);
+  sample.received_ns = after(message.answered_ns);
+  sample.stream = net::StreamId{message.stream};
+  const bool done = message.response_size != 0 ? message.answered_ns != 0 : message.sent_ns != 0;
+  if (done) sample.outcome = Outcome::kCompleted;
+  if (!done && message.lost != 0) sample.outcome = Outcome::kTimedOut;
+  if (message.tried_ns != 0) recorder.offered();
+  recorder.finished(sample, std::nullopt);
+}
+
+ordered_json document(const Settings& settings, Plan& plan, const Recorder& recorder) {
+  std::uint64_t copies = 0;
+  std::uint64_t further = 0;
+  std::uint64_t late = 0;
+  for (const auto& message : plan.messages()) {
+    if (message.sent > 1) copies += message.sent - 1;
+    if (message.sent > 2) further += message.sent - 2;
+    late += message.late;
+  }
+  const auto& counts = recorder.counts();
+  const auto lag = recorder.lag().summary();
+  return {{"version", 1},
+          {"parameters", {{"run", sip::run_text(sip::run_of(settings.generator.seed))}}},
+          {"transactions",
+           {{"offered", counts.offered},
+            {"sent", counts.sent},
+            {"completed", counts.completed},
+            {"refused", counts.refused},
+            {"timed_out", counts.timed_out}}},
+          {"workload_stats",
+           {{"retransmissions", copies},
+            {"further_retransmissions", further},
+            {"late_responses", late}}},
+          {"generator_lag_ms", {{"p50", lag.p50}, {"p99", lag.p99}, {"max", lag.max}}}};
+}
+
+}  // namespace
+
+int offer(const Settings& settings, const SipSettings& box) {
+  const Descriptor device(must(::open(kDevice, O_RDWR | O_CLOEXEC), "this kernel cannot replay"));
+  const auto connections = connect(settings, device.get());
+  if (settings.hold) wait_for_start();
+  const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
+  const auto reason = run(device.get(), planned(settings, box, connections, start_ns));
+  const auto figures_at_the_end =
+      figures(connections.sockets.front(), settings.transport.transport);
+  Plan plan = Plan::read(device.get());
+  for (const auto& socket : connections.sockets) end(socket);
+  Recorder recorder(true);
+  Offer again(settings.generator);
+  for (const auto& message : plan.messages()) {
+    const auto sample = again.take(0);
+    if (again.measured(sample))
+      record(sample, message, settings.generator.warmup, start_ns, recorder);
+  }
+  auto json = document(settings, plan, recorder);
+  json["start_ns"] = start_ns;
+  json["aborted"] = !reason.empty();
+  json["abort_reason"] = reason.empty() ? ordered_json(nullptr) : ordered_json(reason);
+  json["transport_stats"] = figures_at_the_end;
+  for (const auto& written :
+       {write_text(settings.json, json.dump(1) + "\n"), recorder.write_samples(settings.samples)}) {
+    if (!written) throw std::runtime_error(written.error());
+  }
+  return 0;
+}
+
+}  // namespace simco::loadgen::replay

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0
+// /proc/replay, see replay.h. Each socket has a thread that reads and one that writes; the plan runs in the client's own
+// system call. User-mode Linux has one processor and does not preempt: threads change only where they wait, so that
+// nothing here is locked.
+#include <linux/completion.h>
+#include <linux/file.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/proc_fs.h>
+#include <linux/sched/signal.h>
+#include <linux/sctp.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <net/sctp/structs.h>
+#include <net/sock.h>
+
+#include "replay.h"
+
+#define BUFFER 65536 // octets of a read, as the programs have
+#define READS 256 // messages of SCTP and UDP before their answers are sent
+#define PARTS 256 // messages in one write to TCP
+#define COPIES 7 // of a message at most (RFC 3261 17.1.1.2)
+#define PEERS 64
+
+static struct plan {
+	struct replay_plan *is; // as it was written, in one piece
+	size_t size;
+	struct replay_message *messages;
+	const u8 *octets;
+	u32 open; // transactions
+	int fault;
+	struct task_struct *runs;
+} *plan; // the newest; no thread uses an older one, whose ends have closed their files
+
+struct thread {
+	struct task_struct *task;
+	struct completion ended;
+};
+
+struct line {
+	struct list_head list;
+	struct file *file; // of the socket
+	struct socket *socket;
+	bool serves;
+	u32 number; // of the connection; the server reads it in the first message
+	bool numbered;
+	u32 next, have; // TCP: the message that is being read, and its octets so far
+	u32 *queue, capacity, head, tail; // messages to write
+	u32 written; // octets of the first of them
+	s64 written_at;
+	struct sockaddr_in peers[PEERS]; // UDP: of each connection
+	wait_queue_head_t more;
+	struct thread reader, writer;
+	u8 *buffer;
+};
+
+struct end { // an open file
+	struct list_head lines;
+	u32 connections;
+};
+
+static void fail(int fault)
+{
+	if (!plan || plan->fault)
+		return;
+	plan->fault = fault;
+	if (plan->runs)
+		wake_up_process(plan->runs);
+}
+
+static struct replay_message *message(u32 index) { return &plan->messages[index]; }
+
+static u32 size_of(const struct replay_message *m, bool response) { return response ? m->response_size : m->request_size; }
+
+static const u8 *text_of(const struct replay_message *m, bool response)
+{
+	return plan->octets + (response ? m->response_at : m->request_at);
+}
+
+// --- Writing --------------------------------------------------------------------------------------------
+
+static void enqueue(struct line *line, u32 index)
+{
+	if (!line->queue) {
+		line->capacity = COPIES * (plan->is->count / plan->is->connections + 1);
+		line->queue = vmalloc(array_size(line->capacity, sizeof(u32)));
+	}
+	if (!line->queue || line->tail == line->capacity)
+		return fail(-ENOSPC);
+	line->queue[line->tail++] = index;
+	wake_up(&line->more);
+}
+
+static void written(struct line *line)
+{
+	struct replay_message *m = message(line->queue[line->head++]);
+
+	line->written = 0;
+	if (!line->serves && !m->sent++)
+		m->sent_ns = ktime_get_ns();
+}
+
+static int write_stream(struct line *line)
+{
+	struct msghdr header = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec *parts = (struct kvec *)line->buffer + BUFFER / sizeof(*parts); // behind what is read
+	size_t octets = 0;
+	u32 at, skip = line->written;
+	int i = 0, done;
+
+	for (at = line->head; at < line->tail && i < PARTS; at++, i++) {
+		const struct replay_message *m = message(line->queue[at]);
+
+		parts[i].iov_base = (void *)text_of(m, line->serves) + skip;
+		parts[i].iov_len = size_of(m, line->serves) - skip;
+		octets += parts[i].iov_len;
+		skip = 0;
+	}
+	done = kernel_sendmsg(line->socket, &header, parts, i, octets);
+	if (done < 0)
+		return done;
+	for (octets = done; octets;) {
+		u32 left = size_of(message(line->queue[line->head]), line->serves) - line->written;
+		u32 step = min_t(size_t, left, octets);
+
+		octets -= step;
+		line->written += step;
+		if (step == left)
+			written(line);
+	}
+	return 0;
+}
+
+static int write_message(struct line *line)
+{
+	const struct replay_message *m = message(line->queue[line->head]);
+	u8 control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] = {};
+	struct cmsghdr *item = (struct cmsghdr *)control;
+	struct sctp_sndinfo *info = CMSG_DATA(item);
+	struct msghdr header = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec part = { (void *)text_of(m, line->serves), size_of(m, line->serves) };
+	bool more = line->head + 1 < line->tail;
+	int done;
+
+	if (line->socket->sk->sk_protocol == IPPROTO_SCTP) {
+		s64 now = ktime_get_ns(), pause = now - line->written_at;
+
+		item->cmsg_level = IPPROTO_SCTP;
+		item->cmsg_type = SCTP_SNDINFO;
+		item->cmsg_len = CMSG_LEN(sizeof(*info));
+		info->snd_sid = m->stream;
+		info->snd_flags = m->unordered ? SCTP_UNORDERED : 0;
+		if (plan->is->thin_ns && !more) {
+			line->written_at = now;
+			if (pause >= plan->is->thin_ns)
+				info->snd_flags |= SCTP_SACK_IMMEDIATELY;
+		}
+		header.msg_control = control;
+		header.msg_controllen = sizeof(control);
+		if (more)
+			header.msg_flags |= MSG_MORE;
+	} else if (line->serves) {
+		header.msg_name = &line->peers[m->connection];
+		header.msg_namelen = sizeof(line->peers[0]);
+	}
+	done = kernel_sendmsg(line->socket, &header, &part, 1, part.iov_len);
+	if (done >= 0)
+		written(line);
+	return min(done, 0);
+}
+
+// Waits as poll() does. The plan's limit of waiting counts from when the first message was due.
+static int wait_writable(struct line *line)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	wait_queue_head_t *queue = sk_sleep(line->socket->sk);
+	s64 lag = line->serves ? 0 : plan->is->lag_ns;
+	int error = 0;
+
+	add_wait_queue(queue, &wait);
+	while (!(line->socket->ops->poll(line->file, line->socket, NULL) & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && !error) {
+		s64 left = lag ? message(line->queue[line->head])->due_ns + lag - ktime_get_ns() : 0;
+
+		if (lag && left <= 0)
+			error = -ETIME;
+		else
+			wait_woken(&wait, TASK_INTERRUPTIBLE, lag ? nsecs_to_jiffies(left) + 1 : MAX_SCHEDULE_TIMEOUT);
+		if (signal_pending(current))
+			error = -EINTR;
+	}
+	remove_wait_queue(queue, &wait);
+	return error;
+}
+
+static int writer(void *data)
+{
+	struct line *line = data;
+	int error = 0;
+
+	allow_signal(SIGTERM);
+	while (!error && !wait_event_interruptible(line->more, line->head < line->tail)) {
+		error = line->socket->type == SOCK_STREAM && line->socket->sk->sk_protocol == IPPROTO_TCP ? write_stream(line) :
+													    write_message(line);
+		if (error == -EAGAIN)
+			error = wait_writable(line);
+	}
+	if (error && error != -EINTR && !line->serves)
+		fail(error);
+	kthread_complete_and_exit(&line->writer.ended, 0);
+}
+
+// --- Reading --------------------------------------------------------------------------------------------
+
+static void got(struct line *line, u32 index)
+{
+	struct replay_message *m = message(index);
+
+	if (line->serves) {
+		if (!m->arrived++)
+			m->arrived_ns = ktime_get_ns();
+		if (m->response_size)
+			enqueue(line, index);
+	} else if (m->answered_ns || m->lost) {
+		m->late++;
+	} else {
+		m->answered_ns = ktime_get_ns();
+		if (!--plan->open && plan->runs)
+			wake_up_process(plan->runs);
+	}
+}
+
+// Returns the message that these octets begin, or none.
+static int index_of(const struct line *line, const u8 *octets, size_t size)
+{
+	u32 key = line->serves ? plan->is->request_key : plan->is->response_key;
+	char digits[9] = {};
+	u32 index;
+
+	if (!plan || size < key + 8)
+		return -EPROTO;
+	memcpy(digits, octets + key, 8);
+	return kstrtou32(digits, 16, &index) || index >= plan->is->count ? -EPROTO : index;
+}
+
+static bool numbered(struct line *line, const u8 *octets, size_t size)
+{
+	if (line->numbered)
+		return true;
+	if (line->serves) {
+		int first = index_of(line, octets, size);
+
+		if (first < 0)
+			return false;
+		line->number = message(first)->connection;
+	}
+	line->next = 0;
+	while (line->next < plan->is->count && message(line->next)->connection != line->number)
+		line->next++;
+	return line->numbered = true;
+}
+
+static int read_stream(struct line *line, const u8 *octets, size_t size)
+{
+	if (!numbered(line, octets, size))
+		return -EPROTO;
+	while (size) {
+		const struct replay_message *m;
+		u32 whole, step;
+
+		if (line->next == plan->is->count)
+			return -EPROTO;
+		m = message(line->next);
+		whole = size_of(m, !line->serves);
+		step = min_t(size_t, size, whole - line->have);
+		if (memcmp(text_of(m, !line->serves) + line->have, octets, step))
+			return -EPROTO;
+		octets += step;
+		size -= step;
+		line->have += step;
+		if (line->have < whole)
+			break;
+		got(line, line->next);
+		line->have = 0;
+		while (++line->next < plan->is->count && message(line->next)->connection != line->number)
+			;
+	}
+	return 0;
+}
+
+static int read_message(struct line *line, const u8 *octets, size_t size, const struct sockaddr_in *peer)
+{
+	int index = index_of(line, octets, size);
+	const struct replay_message *m;
+
+	if (index < 0)
+		return index;
+	m = message(index);
+	if (size != size_of(m, !line->serves) || memcmp(text_of(m, !line->serves), octets, size))
+		return -EPROTO;
+	if (line->serves && m->connection < PEERS)
+		line->peers[m->connection] = *peer;
+	got(line, index);
+	return 0;
+}
+
+// Before the association is gone with its counts.
+static void note_duplicates(const struct line *line)
+{
+	const struct sctp_association *association =
+		list_first_entry_or_null(&sctp_sk(line->socket->sk)->ep->asocs, struct sctp_association, asocs);
+
+	if (line->serves && plan && association)
+		plan->is->duplicates = association->stats.idupchunks;
+}
+
+// Reads what is there, as the programs do before they send the answers. Returns 0 at the end of the connection.
+static int read_some(struct line *line)
+{
+	bool tcp = line->socket->sk->sk_protocol == IPPROTO_TCP;
+	int flags = 0, reads, error;
+
+	for (reads = 0; reads < READS; reads++, flags = MSG_DONTWAIT) {
+		struct sockaddr_in peer;
+		struct msghdr header = { .msg_name = tcp ? NULL : &peer };
+		struct kvec part = { line->buffer + line->have * !tcp, BUFFER - line->have * !tcp };
+		int size = kernel_recvmsg(line->socket, &header, &part, 1, part.iov_len, flags);
+
+		if (size == -EAGAIN)
+			return 1;
+		if (size <= 0)
+			return size;
+		if (header.msg_flags & MSG_NOTIFICATION) {
+			note_duplicates(line);
+			continue;
+		}
+		if (tcp)
+			return read_stream(line, line->buffer, size) ?: 1;
+		if (line->socket->sk->sk_protocol == IPPROTO_SCTP && !(header.msg_flags & MSG_EOR)) {
+			line->have += size; // a part of it
+			continue;
+		}
+		error = read_message(line, line->buffer, line->have + size, &peer);
+		line->have = 0;
+		if (error)
+			return error;
+	}
+	return 1;
+}
+
+static int reader(void *data)
+{
+	struct line *line = data;
+	int more;
+
+	allow_signal(SIGTERM);
+	do {
+		more = read_some(line);
+	} while (more > 0);
+	if (!line->serves && !signal_pending(current))
+		fail(more ?: -ECONNRESET);
+	if (line->serves && more == -EPROTO)
+		fail(more);
+	if (line->serves && line->socket->type == SOCK_STREAM)
+		kernel_sock_shutdown(line->socket, SHUT_RDWR);
+	kthread_complete_and_exit(&line->reader.ended, 0);
+}
+
+// --- Lines ----------------------------------------------------------------------------------------------
+
+static int begin(struct thread *thread, int (*what)(void *), struct line *line, const char *name)
+{
+	init_completion(&thread->ended);
+	thread->task = kthread_create(what, line, "replay-%s", name);
+	if (IS_ERR(thread->task))
+		return PTR_ERR(thread->task);
+	get_task_struct(thread->task);
+	wake_up_process(thread->task);
+	return 0;
+}
+
+static void stop(struct thread *thread)
+{
+	if (IS_ERR_OR_NULL(thread->task))
+		return;
+	send_sig(SIGTERM, thread->task, 1);
+	wait_for_completion(&thread->ended);
+	put_task_struct(thread->task);
+}
+
+static void remove(struct line *line)
+{
+	stop(&line->reader);
+	stop(&line->writer);
+	if (line->file)
+		fput(line->file);
+	list_del(&line->list);
+	vfree(line->queue);
+	kvfree(line->buffer);
+	kfree(line);
+}
+
+static int add(struct end *end, int fd, bool serves)
+{
+	struct line *line = kzalloc(sizeof(*line), GFP_KERNEL);
+	int error;
+
+	if (!line)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&line->list);
+	list_add_tail(&line->list, &end->lines);
+	init_waitqueue_head(&line->more);
+	line->serves = serves;
+	line->number = serves ? 0 : end->connections++;
+	line->buffer = kvmalloc(BUFFER + PARTS * sizeof(struct kvec), GFP_KERNEL);
+	line->file = fget(fd);
+	line->socket = line->file ? sock_from_file(line->file) : NULL;
+	error = !line->buffer ? -ENOMEM : !line->socket ? -ENOTSOCK : begin(&line->writer, writer, line, "writer");
+	error = error ?: begin(&line->reader, reader, line, "reader");
+	if (error)
+		remove(line);
+	return error;
+}
+
+// --- The plan -------------------------------------------------------------------------------------------
+
+static struct line *line_of(struct end *end, const struct replay_message *m)
+{
+	struct line *line;
+
+	list_for_each_entry(line, &end->lines, list)
+		if (line->number == m->connection)
+			return line;
+	return NULL;
+}
+
+// When copy number `copy` of a message is due, counted from 0.
+static s64 due(const struct replay_message *m, int copy)
+{
+	return copy ? m->tried_ns + ((1LL << copy) - 1) * plan->is->t1_ns : m->due_ns;
+}
+
+static bool over(const struct replay_message *m) { return m->answered_ns || m->lost; }
+
+// Sleeps until then, or until all transactions have ended. Returns false if the plan has ended.
+static bool sleep_until(s64 when)
+{
+	ktime_t time = ns_to_ktime(when);
+
+	while (!plan->fault && plan->open && ktime_get_ns() < when) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		schedule_hrtimeout_range(&time, 0, HRTIMER_MODE_ABS);
+		if (signal_pending(current))
+			plan->fault = -EINTR;
+	}
+	return !plan->fault && plan->open;
+}
+
+// Takes messages by their due times and, if the transport loses them, copies by timer A; each copy of a message is due
+// after the same copy of the one before it. Transactions end by timer B at the latest.
+static int run(struct end *end)
+{
+	u32 next[COPIES + 1] = {}; // of each copy, and of timer B
+	int copies = plan->is->repeats ? COPIES : 1, i;
+
+	plan->runs = current;
+	for (;;) {
+		s64 when = S64_MAX;
+		int which = -1;
+
+		for (i = 0; i <= COPIES; i++) {
+			bool timer = i == COPIES;
+			s64 time;
+
+			if (timer ? plan->is->drain_ns : i >= copies)
+				continue;
+			while (i && next[i] < next[0] && over(message(next[i])))
+				next[i]++;
+			if (next[i] >= (i ? next[0] : plan->is->count))
+				continue;
+			time = timer ? message(next[i])->tried_ns + plan->is->timeout_ns : due(message(next[i]), i);
+			if (time < when) {
+				when = time;
+				which = i;
+			}
+		}
+		if (which < 0 || !sleep_until(when))
+			break;
+		if (which == COPIES) {
+			message(next[which]++)->lost = 1;
+			plan->open--;
+		} else {
+			struct replay_message *m = message(next[which]);
+			struct line *line = line_of(end, m);
+
+			if (!line)
+				return -ENOTCONN;
+			if (!which)
+				m->tried_ns = ktime_get_ns();
+			enqueue(line, next[which]++);
+		}
+	}
+	if (plan->is->drain_ns && !plan->fault)
+		sleep_until(message(plan->is->count - 1)->due_ns + plan->is->drain_ns);
+	plan->runs = NULL;
+	return plan->fault;
+}
+
+static void forget(struct plan *old)
+{
+	if (old)
+		vfree(old->is);
+	kfree(old);
+}
+
+static bool sound(const struct plan *one)
+{
+	size_t rest = one->size - sizeof(*one->is);
+	u32 i;
+
+	if (!one->is->count || !one->is->connections ||
+	    rest != size_add(array_size(one->is->count, sizeof(*one->messages)), one->is->octets))
+		return false;
+	for (i = 0; i < one->is->count; i++) {
+		const struct replay_message *m = &one->messages[i];
+
+		if (!m->request_size || m->request_size > BUFFER || (u64)m->request_at + m->request_size > one->is->octets ||
+		    (u64)m->response_at + m->response_size > one->is->octets || m->connection >= one->is->connections)
+			return false;
+	}
+	return true;
+}
+
+static ssize_t replay_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	struct plan *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
+	ssize_t error = 0;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->size = size;
+	fresh->is = vmalloc(size);
+	if (!fresh->is)
+		error = -ENOMEM;
+	else if (copy_from_user(fresh->is, from, size))
+		error = -EFAULT;
+	if (!error) {
+		fresh->messages = (struct replay_message *)(fresh->is + 1);
+		fresh->octets = (const u8 *)(fresh->messages + fresh->is->count);
+		fresh->open = fresh->is->count;
+		if (size < sizeof(*fresh->is) || !sound(fresh))
+			error = -EINVAL;
+	}
+	if (error) {
+		forget(fresh);
+		return error;
+	}
+	forget(plan);
+	plan = fresh;
+	return size;
+}
+
+static ssize_t replay_read(struct file *file, char __user *to, size_t size, loff_t *at)
+{
+	return plan ? simple_read_from_buffer(to, size, at, plan->is, plan->size) : 0;
+}
+
+static long replay_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct end *end = file->private_data;
+
+	switch (command) {
+	case REPLAY_SERVE:
+		return add(end, argument, true);
+	case REPLAY_CONNECTION:
+		return add(end, argument, false);
+	case REPLAY_RUN:
+		return plan ? run(end) : -EINVAL;
+	}
+	return -ENOTTY;
+}
+
+static int replay_open(struct inode *inode, struct file *file)
+{
+	struct end *end = kzalloc(sizeof(*end), GFP_KERNEL);
+
+	if (!end)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&end->lines);
+	file->private_data = end;
+	return 0;
+}
+
+static int replay_release(struct inode *inode, struct file *file)
+{
+	struct end *end = file->private_data;
+	struct line *line, *next;
+
+	list_for_each_entry_safe(line, next, &end->lines, list)
+		remove(line);
+	kfree(end);
+	return 0;
+}
+
+static const struct proc_ops operations = {
+	.proc_open = replay_open,
+	.proc_read = replay_read,
+	.proc_write = replay_write,
+	.proc_ioctl = replay_ioctl,
+	.proc_release = replay_release,
+};
+
+static int __init replay_init(void)
+{
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_SMP) || IS_ENABLED(CONFIG_PREEMPTION));
+	return proc_create("replay", 0600, NULL, &operations) ? 0 : -ENOMEM;
+}
+device_initcall(replay_init);
