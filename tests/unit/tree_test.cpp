@@ -167,7 +167,8 @@ Findings transports_named_above_net(const std::vector<Source>& tree) {
 
 /// Returns the lines of simco/net outside sctp/ and its tables that include something of it.
 Findings includes_of_sctp(const std::vector<Source>& tree) {
-  const std::set<std::string> tables = {"simco/net/transport.hpp", "simco/net/transport_type.cpp"};
+  const std::set<std::string> tables = {"simco/net/transport.hpp", "simco/net/transport_type.cpp",
+                                        "simco/net/bare_socket.cpp"};
   return lines_with(tree, {"#include \"simco/net/sctp/"}, [&](const std::string& path) {
     return folder_of(path) == "simco/net" && !path.contains("/sctp/") && !tables.contains(path);
   });
@@ -242,7 +243,7 @@ TEST(Tree, TheGeneratorKnowsNoMessages) {
 
 /// Parts of the SIP workload with sockets and options.
 bool is_skin_of_sip(const std::string& path) {
-  return fs::path(path).stem().string().starts_with("sip_");
+  return fs::path(path).stem().string().starts_with("sip_") || path.contains("/replay/");
 }
 
 /// Files without I/O, clock and log.

@@ -22,7 +22,7 @@ class Engine:
     identity: str  # of kernel, programs and scripts
     about: str  # the beginning of the sentence that says where it was measured
     lacking: tuple = ()  # modules of the kernel
-    replays: bool = False  # whether the kernel can send and answer messages itself (vm/replay.h)
+    replays: bool = False  # whether the kernel can send and answer messages itself (vm/replay.c)
     jobs: int = 0  # points that it runs at a time; 0: as many as the caller wants
     stop: Callable = lambda: None  # ends the points under way, if nobody waits for them
 

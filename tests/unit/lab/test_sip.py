@@ -1,6 +1,7 @@
 """SIP in the laboratory: the programs' options, what the server saw, and throughput."""
 
 import dataclasses
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -55,6 +56,16 @@ class Programs(unittest.TestCase):
         self.assertEqual(found["settings"].count(words), 2)
         self.assertIn("BEGIN CERTIFICATE", found["certificate.pem"])
         self.assertEqual(found["background"], "", "its records cannot be told apart")
+
+    def test_what_the_kernel_does_itself(self):
+        usual, replayed = ({name: job.Job(point, replays).files["settings"] for name, point in points().items()} for replays in (False, True))
+        self.assertEqual([name for name in usual if usual[name] != replayed[name]], ["tcp", "udp", "sctp-1"])
+        server, load = (re.search(rf"(?m)^{end}_command='?(.*?)'?$", replayed["tcp"])[1] for end in ("server", "load"))
+        self.assertTrue(server.startswith("simco-replay box --transport tcp --listen 10.72.2.1 "))
+        plan, own = load.split(" -- ")
+        self.assertEqual(plan, server.replace(" box ", " agent "))
+        self.assertIn(f"simco-loadgen {own}", usual["tcp"])
+        self.assertNotIn("simco-replay", job.Job(trial.points(TRIAL, capture=False, burst=300)[0], True).files["settings"])
 
     def test_captures_at_both_ends(self):
         first, second = self.files["sctp-1"]["background"].splitlines()

@@ -1,34 +1,34 @@
 // Hands connections to the kernel, and writes down what it has read.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
 #include "loadgen/output_file.hpp"
-#include "loadgen/replay/ends.hpp"
-#include "loadgen/replay/plan.hpp"
-#include "loadgen/replay/sockets.hpp"
 #include "loadgen/sip/call.hpp"
+#include "loadgen/sip/replay/ends.hpp"
+#include "loadgen/sip/replay/plan.hpp"
 #include "loadgen/sip/text.hpp"
+#include "simco/net/bare_socket.hpp"
 #include "simco/net/endpoint.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen::replay {
 namespace {
 
-Descriptor end_signal() {
+/// A descriptor that is readable at the end.
+int end_signal() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  return Descriptor(must(::signalfd(-1, &set, SFD_CLOEXEC), "cannot wait for signals"));
+  return ::signalfd(-1, &set, SFD_CLOEXEC);
 }
 
 /// The arrivals of simco-sip's samples.
@@ -49,23 +49,19 @@ std::string arrivals(Plan& plan, std::string_view run) {
 int serve(const SipSettings& settings) {
   const auto& options = settings.server.listen;
   const auto transport = options.transports.front();
-  const auto& sctp = options.settings.sctp;
-  const Descriptor device(must(::open(kDevice, O_RDWR | O_CLOEXEC), "this kernel cannot replay"));
-  const auto give = [&](const Descriptor& socket) {
-    must(::ioctl(device.get(), REPLAY_SERVE, socket.get()), "cannot hand a connection over");
-  };
-  const auto signals = end_signal();
-  const auto socket = listening(transport, sctp, {options.addresses.front(), options.port});
-  const bool udp = transport == net::Transport::kUdp;
-  if (udp) give(socket);
+  const Device device;
+  const int signals = end_signal();
+  const auto socket = net::BareSocket::listening(options);
+  const bool connections = net::type_of(transport).reliable;
+  if (!connections) hand_over(device.fd(), REPLAY_SERVE, socket);
   fmt::print(stderr, "listening on {} {}\n", to_string(transport),
              net::endpoint_text(options.addresses.front(), options.port));
-  std::array<pollfd, 2> events{pollfd{signals.get(), POLLIN, 0},
-                               pollfd{udp ? -1 : socket.get(), POLLIN, 0}};
+  std::array<pollfd, 2> events{pollfd{signals, POLLIN, 0},
+                               pollfd{connections ? socket.fd() : -1, POLLIN, 0}};
   while (::poll(events.data(), events.size(), -1) > 0 && events[0].revents == 0) {
-    give(accepted(socket, transport, sctp));
+    hand_over(device.fd(), REPLAY_SERVE, socket.accepted(options));
   }
-  Plan plan = Plan::read(device.get());
+  Plan plan = Plan::read(device.fd());
   std::uint64_t copies = 0;
   for (const auto& message : plan.messages()) {
     if (message.arrived > 1) copies += message.arrived - 1;

@@ -1,10 +1,36 @@
-#include "loadgen/replay/plan.hpp"
+// One buffer, which the kernel takes and returns as it is.
+#include "loadgen/sip/replay/plan.hpp"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "loadgen/replay/sockets.hpp"
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string>
 
 namespace simco::loadgen::replay {
+
+namespace {
+
+constexpr const char* kDevice = "/proc/replay";
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+Device::Device() : fd_(::open(kDevice, O_RDWR | O_CLOEXEC)) {
+  if (fd_ < 0) fail("this kernel cannot replay");
+}
+
+Device::~Device() { ::close(fd_); }
+
+void hand_over(int device, unsigned long command, const net::BareSocket& socket) {
+  if (::ioctl(device, command, socket.fd()) != 0) fail("the kernel does not take a socket");
+}
 
 Plan::Plan(std::size_t messages, std::size_t octets)
     : octets_(sizeof(replay_plan) + messages * sizeof(replay_message) + octets),
@@ -17,7 +43,8 @@ Plan Plan::read(int device) {
     while (from < plan.octets_.size()) {
       const auto got = ::pread(device, &plan.octets_[from], plan.octets_.size() - from,
                                static_cast<off_t>(from));
-      if (must(static_cast<int>(got), "cannot read the plan") == 0) return;
+      if (got < 0) fail("cannot read the plan");
+      if (got == 0) return;
       from += static_cast<std::size_t>(got);
     }
   };

@@ -6,9 +6,6 @@
 
 namespace simco::loadgen::replay {
 
-/// Where the kernel takes plans.
-inline constexpr const char* kDevice = "/proc/replay";
-
 /// Connects, plans the messages and the answers that simco-sip with the settings `box` would give,
 /// runs the plan, and writes JSON and samples as simco-loadgen does. Returns the exit status.
 /// Throws std::runtime_error.

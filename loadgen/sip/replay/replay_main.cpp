@@ -1,5 +1,5 @@
 // simco-replay: simco-loadgen with the sip workload, or simco-sip, for the laboratory's user-mode
-// Linux, whose kernel sends, answers and times the messages (scripts/simco_lab/run/vm/replay.h).
+// Linux, whose kernel sends, answers and times the messages (replay.h).
 //
 //   simco-replay agent WORDS OF simco-sip -- WORDS OF simco-loadgen
 //   simco-replay box WORDS OF simco-sip
@@ -9,7 +9,7 @@
 #include <exception>
 #include <string_view>
 
-#include "loadgen/replay/ends.hpp"
+#include "loadgen/sip/replay/ends.hpp"
 #include "simco/cli/command_line.hpp"
 
 int main(int argc, char** argv) {

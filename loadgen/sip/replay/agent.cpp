@@ -1,7 +1,5 @@
 // Plans the messages of simco-loadgen, and turns what has happened into its samples.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,19 +7,19 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "loadgen/limits.hpp"
 #include "loadgen/output_file.hpp"
 #include "loadgen/recorder.hpp"
-#include "loadgen/replay/ends.hpp"
-#include "loadgen/replay/plan.hpp"
-#include "loadgen/replay/sockets.hpp"
 #include "loadgen/schedule.hpp"
 #include "loadgen/sip/compose.hpp"
+#include "loadgen/sip/replay/ends.hpp"
+#include "loadgen/sip/replay/plan.hpp"
 #include "loadgen/sip/sip_client.hpp"
 #include "loadgen/sip/text.hpp"
-#include "simco/net/sctp/limits.hpp"
+#include "simco/net/bare_socket.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen::replay {
@@ -53,11 +51,10 @@ class Texts {
     return std::max(usual_.size(), large_.size()) + (box_.response ? sip::kResponseMax : 0);
   }
   /// Empty if there is none.
-  std::string response(std::span<const std::byte> invite, const Place& source) const {
+  std::string response(std::span<const std::byte> invite, const net::HostPort& source) const {
     if (!box_.response) return {};
     const auto message = sip::parse_message(sip::text_of(invite));
-    return make_response(*message, *box_.response, {source.address, source.port},
-                         box_.response_size);
+    return make_response(*message, *box_.response, {source.host, source.port}, box_.response_size);
   }
   /// Where a message has its number. Throws std::runtime_error if another place has it first.
   std::uint32_t key(std::string_view text, std::uint32_t number) const {
@@ -82,8 +79,8 @@ std::int64_t in_microseconds(std::int64_t time_ns) {
 
 /// The sockets of a run.
 struct Connections {
-  std::vector<Descriptor> sockets;
-  std::vector<Place> places;  ///< local
+  std::vector<net::BareSocket> sockets;
+  std::vector<net::HostPort> places;  ///< local
   std::uint16_t streams = 1;
 };
 
@@ -91,10 +88,10 @@ Connections connect(const Settings& settings, int device) {
   Connections result;
   for (std::uint32_t i = 0; i < settings.connections; ++i) {
     const auto& socket = result.sockets.emplace_back(
-        connected(settings.transport, {settings.target.host, settings.target.port}));
-    result.places.push_back(local_place(socket));
-    result.streams = streams(socket, settings.transport.transport);
-    must(::ioctl(device, REPLAY_CONNECTION, socket.get()), "cannot hand a connection over");
+        net::BareSocket::connected(settings.transport, settings.target));
+    result.places.push_back(socket.local());
+    result.streams = socket.streams();
+    hand_over(device, REPLAY_CONNECTION, socket);
   }
   return result;
 }
@@ -109,11 +106,10 @@ void wait_for_start() {
 void set_rules(replay_plan& plan, const Settings& settings, const ordered_json& parameters) {
   const auto& type = net::type_of(settings.transport.transport);
   const std::chrono::milliseconds t1(parameters["t1"].get<std::int64_t>());
-  const auto& sctp = settings.transport.settings.sctp;
   plan.run = sip::run_of(settings.generator.seed);
   plan.connections = settings.connections;
   plan.repeats = type.reliable ? 0 : 1;
-  plan.thin_ns = sctp.i_bit ? static_cast<std::uint32_t>(nanoseconds(net::kSctpThinFlowGap)) : 0;
+  plan.thin_ns = static_cast<std::uint32_t>(nanoseconds(net::thin_flow_gap(settings.transport)));
   plan.t1_ns = nanoseconds(t1);
   plan.timeout_ns = nanoseconds(sip::kTimerBInT1 * t1);
   plan.drain_ns = static_cast<std::int64_t>(settings.workload().drain_s().value_or(0) * 1e9);
@@ -157,7 +153,8 @@ Plan planned(const Settings& settings, const SipSettings& box, const Connections
 std::string run(int device, Plan plan) {
   const auto octets = plan.octets();
   if (::write(device, octets.data(), octets.size()) != static_cast<ssize_t>(octets.size())) {
-    fail("the kernel does not take the plan");
+    throw std::runtime_error(std::string("the kernel does not take the plan: ") +
+                             std::strerror(errno));
   }
   if (::ioctl(device, REPLAY_RUN) == 0) return {};
   if (errno == ETIME) return "a message was still not handed to the transport after --abort-lag";
@@ -210,15 +207,14 @@ ordered_json document(const Settings& settings, Plan& plan, const Recorder& reco
 }  // namespace
 
 int offer(const Settings& settings, const SipSettings& box) {
-  const Descriptor device(must(::open(kDevice, O_RDWR | O_CLOEXEC), "this kernel cannot replay"));
-  const auto connections = connect(settings, device.get());
+  const Device device;
+  const auto connections = connect(settings, device.fd());
   if (settings.hold) wait_for_start();
   const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
-  const auto reason = run(device.get(), planned(settings, box, connections, start_ns));
-  const auto figures_at_the_end =
-      figures(connections.sockets.front(), settings.transport.transport);
-  Plan plan = Plan::read(device.get());
-  for (const auto& socket : connections.sockets) end(socket);
+  const auto reason = run(device.fd(), planned(settings, box, connections, start_ns));
+  const auto figures_at_the_end = net::figures_of(connections.sockets);
+  Plan plan = Plan::read(device.fd());
+  net::finish(connections.sockets);
   Recorder recorder(true);
   Offer again(settings.generator);
   for (const auto& message : plan.messages()) {

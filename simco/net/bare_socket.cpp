@@ -1,0 +1,190 @@
+// Opens sockets with the options that TcpChannel, sctp::KernelSocket and DatagramPort set.
+#include "simco/net/bare_socket.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+#include "simco/net/limits.hpp"
+#include "simco/net/sctp/kernel.hpp"
+#include "simco/net/sctp/limits.hpp"
+
+namespace simco::net {
+namespace {
+
+int must(int result, const std::string& what) {
+  if (result < 0) throw std::runtime_error(what + ": " + std::strerror(errno));
+  return result;
+}
+
+void set(int fd, int level, int name, int value) {
+  must(::setsockopt(fd, level, name, &value, sizeof value), "cannot set an option of a socket");
+}
+
+sockaddr_in name_of(const std::string& address, std::uint16_t port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  if (::inet_pton(AF_INET, address.c_str(), &name.sin_addr) != 1) {
+    throw std::runtime_error("an IPv4 address is needed, got " + address);
+  }
+  return name;
+}
+
+void set_tcp_options(int fd) {
+  set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+BareSocket opened(Transport transport, const SctpOptions& sctp) {
+  if (transport == Transport::kSctp) {
+    const auto fd = sctp::open_kernel_socket(AF_INET, sctp);
+    if (!fd) throw std::runtime_error("cannot open a socket: " + fd.error().message());
+    return BareSocket(*fd);
+  }
+  const bool udp = transport == Transport::kUdp;
+  const int type = (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  BareSocket socket(must(::socket(AF_INET, type, 0), "cannot open a socket"));
+  if (udp) {
+    set(socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, kDatagramSocketBuffer);
+    set(socket.fd(), SOL_SOCKET, SO_SNDBUFFORCE, kDatagramSocketBuffer);
+  }
+  return socket;
+}
+
+void wait_for(int fd, short events, int limit_ms) {
+  pollfd one{fd, events, 0};
+  while (::poll(&one, 1, limit_ms) < 0 && errno == EINTR) {
+  }
+}
+
+int protocol_of(int fd) {
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  must(::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size), "a socket has no protocol");
+  return protocol;
+}
+
+/// Another descriptor of an association, to ask for what it knows.
+class Association {
+ public:
+  explicit Association(int fd)
+      : socket_(io_.get_executor(), must(::dup(fd), "cannot ask for an association")) {}
+  ~Association() { socket_.close(); }  // else it would be aborted
+  Association(const Association&) = delete;
+  Association& operator=(const Association&) = delete;
+  const sctp::KernelSocket* operator->() const { return &socket_; }
+
+ private:
+  boost::asio::io_context io_;
+  sctp::KernelSocket socket_;
+};
+
+std::map<std::string, double> figures_of_tcp(std::span<const BareSocket> sockets) {
+  double segments = 0;
+  double octets = 0;
+  for (const auto& socket : sockets) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    must(::getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &info, &size), "no TCP_INFO");
+    segments += info.tcpi_snd_cwnd;
+    octets += info.tcpi_snd_mss;
+  }
+  const auto count = static_cast<double>(sockets.size());
+  return {{"cwnd_segments", segments / count}, {"mss_octets", octets / count}};
+}
+
+}  // namespace
+
+BareSocket::BareSocket(BareSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+BareSocket::~BareSocket() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+BareSocket BareSocket::connected(const TransportOptions& options, const HostPort& to) {
+  BareSocket socket = opened(options.transport, options.settings.sctp);
+  const auto name = name_of(to.host, to.port);
+  if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
+    must(errno == EINPROGRESS ? 0 : -1, "cannot connect");
+    wait_for(socket.fd(), POLLOUT, -1);
+    int error = 0;
+    socklen_t size = sizeof error;
+    must(::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size), "cannot connect");
+    errno = error;
+    must(error == 0 ? 0 : -1, "cannot connect");
+  }
+  if (options.transport == Transport::kTcp) set_tcp_options(socket.fd());
+  return socket;
+}
+
+BareSocket BareSocket::listening(const ListenOptions& options) {
+  const auto transport = options.transports.front();
+  const auto& address = options.addresses.front();
+  BareSocket socket = opened(transport, options.settings.sctp);
+  const bool udp = transport == Transport::kUdp;
+  if (!udp) set(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  const auto name = name_of(address, options.port);
+  must(::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&name), sizeof name),
+       "cannot bind " + address);
+  if (!udp) must(::listen(socket.fd(), kListenBacklog), "cannot listen");
+  return socket;
+}
+
+BareSocket BareSocket::accepted(const ListenOptions& options) const {
+  BareSocket socket(
+      must(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC), "cannot accept"));
+  const auto transport = options.transports.front();
+  if (transport == Transport::kTcp) set_tcp_options(socket.fd());
+  if (transport == Transport::kSctp) {
+    sctp::set_kernel_options(socket.fd(), options.settings.sctp);
+  }
+  return socket;
+}
+
+HostPort BareSocket::local() const {
+  sockaddr_in name{};
+  socklen_t size = sizeof name;
+  must(::getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &size), "no local address");
+  std::array<char, INET_ADDRSTRLEN> text{};
+  return {::inet_ntop(AF_INET, &name.sin_addr, text.data(), text.size()), ntohs(name.sin_port)};
+}
+
+std::uint16_t BareSocket::streams() const {
+  return protocol_of(fd_) == IPPROTO_SCTP ? Association(fd_)->ends().outbound_streams : 1;
+}
+
+void finish(std::span<const BareSocket> sockets) {
+  for (const auto& socket : sockets) ::shutdown(socket.fd(), SHUT_WR);
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(kCloseTimeout);
+  for (const auto& socket : sockets) {
+    if (protocol_of(socket.fd()) == IPPROTO_UDP) continue;
+    wait_for(socket.fd(), POLLRDHUP, static_cast<int>(limit.count()));
+  }
+}
+
+std::map<std::string, double> figures_of(std::span<const BareSocket> sockets) {
+  const int fd = sockets.front().fd();
+  if (protocol_of(fd) == IPPROTO_TCP) return figures_of_tcp(sockets);
+  std::map<std::string, double> result;
+  if (protocol_of(fd) != IPPROTO_SCTP) return result;
+  for (const auto& figure : Association(fd)->statistics()) result[figure.name] = figure.value;
+  return result;
+}
+
+std::chrono::nanoseconds thin_flow_gap(const TransportOptions& options) {
+  const bool asks = options.transport == Transport::kSctp && options.settings.sctp.i_bit;
+  return asks ? std::chrono::nanoseconds(kSctpThinFlowGap) : std::chrono::nanoseconds(0);
+}
+
+}  // namespace simco::net
