@@ -32,6 +32,7 @@ lab = Scenario(
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, capture=True,
     matrix=[
         dict(LINK, profile=["ns2", "modern"], variant=ALL, queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
+        dict(LINK, scale="full", profile=["ns2"], variant=BOTH, queue=[f"pfifo-{packets}" for packets in range(5, 10)], rate=[330]),
         dict(LINK, profile=["ns2", "modern"], variant=ALL, loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
         dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
         dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),

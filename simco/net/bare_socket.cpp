@@ -62,10 +62,14 @@ BareSocket opened(Transport transport, const SctpOptions& sctp) {
   return socket;
 }
 
-void wait_for(int fd, short events, int limit_ms) {
+/// Returns false if none of the events came in time.
+bool wait_for(int fd, short events, int limit_ms) {
   pollfd one{fd, events, 0};
-  while (::poll(&one, 1, limit_ms) < 0 && errno == EINTR) {
-  }
+  int found = 0;
+  do {
+    found = ::poll(&one, 1, limit_ms);
+  } while (found < 0 && errno == EINTR);
+  return found > 0;
 }
 
 int protocol_of(int fd) {
@@ -168,8 +172,12 @@ void finish(std::span<const BareSocket> sockets) {
   for (const auto& socket : sockets) ::shutdown(socket.fd(), SHUT_WR);
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(kCloseTimeout);
   for (const auto& socket : sockets) {
-    if (protocol_of(socket.fd()) == IPPROTO_UDP) continue;
-    wait_for(socket.fd(), POLLRDHUP, static_cast<int>(limit.count()));
+    const int protocol = protocol_of(socket.fd());
+    if (protocol == IPPROTO_UDP) continue;
+    if (wait_for(socket.fd(), POLLRDHUP, static_cast<int>(limit.count()))) continue;
+    if (protocol != IPPROTO_SCTP) continue;
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
 }
 

@@ -46,10 +46,6 @@ class Texts {
   const sip::InviteWriter& invite(std::uint32_t number) const {
     return large_every_ != 0 && number % large_every_ == large_every_ - 1 ? large_ : usual_;
   }
-  /// The most octets of a message and of its response.
-  std::size_t size_max() const {
-    return std::max(usual_.size(), large_.size()) + (box_.response ? sip::kResponseMax : 0);
-  }
   /// Empty if there is none.
   std::string response(std::span<const std::byte> invite, const net::HostPort& source) const {
     if (!box_.response) return {};
@@ -106,56 +102,57 @@ void wait_for_start() {
 void set_rules(replay_plan& plan, const Settings& settings, const ordered_json& parameters) {
   const auto& type = net::type_of(settings.transport.transport);
   const std::chrono::milliseconds t1(parameters["t1"].get<std::int64_t>());
+  const auto in_ns = [](double seconds) { return static_cast<std::int64_t>(seconds * 1e9); };
   plan.run = sip::run_of(settings.generator.seed);
   plan.connections = settings.connections;
   plan.repeats = type.reliable ? 0 : 1;
   plan.thin_ns = static_cast<std::uint32_t>(nanoseconds(net::thin_flow_gap(settings.transport)));
   plan.t1_ns = nanoseconds(t1);
-  plan.timeout_ns = nanoseconds(sip::kTimerBInT1 * t1);
-  plan.drain_ns = static_cast<std::int64_t>(settings.workload().drain_s().value_or(0) * 1e9);
-  plan.lag_ns = static_cast<std::int64_t>(settings.generator.abort_lag_s * 1e9);
+  plan.timer_b_ns = nanoseconds(sip::kTimerBInT1 * t1);
+  plan.timeout_ns = in_ns(settings.generator.timeout_s);
+  plan.drain_ns = in_ns(settings.workload().drain_s().value_or(0));
+  plan.lag_ns = in_ns(settings.generator.abort_lag_s);
 }
 
-Plan planned(const Settings& settings, const SipSettings& box, const Connections& connections,
-             std::int64_t start_ns) {
-  ordered_json parameters;
-  settings.workload().write_parameters(parameters, settings.generator.seed);
+/// The message of a sample, with its texts.
+replay_message message_of(const Sample& sample, const Settings& settings, const Texts& texts,
+                          const Connections& connections, std::int64_t start_ns, Plan& plan) {
+  const auto number = static_cast<std::uint32_t>(sample.index);
+  replay_message message{};
+  message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
+  message.connection = static_cast<std::uint16_t>(number % settings.connections);
+  message.stream = static_cast<std::uint16_t>(number % connections.streams);
+  message.unordered = settings.unordered ? 1 : 0;
+  const auto& writer = texts.invite(number);
+  std::vector<std::byte> invite(writer.size());
+  writer.write(number, invite);
+  const auto response = texts.response(invite, connections.places[message.connection]);
+  message.request_at = plan.add(invite);
+  message.request_size = static_cast<std::uint32_t>(invite.size());
+  message.response_at = plan.add(std::as_bytes(std::span(response)));
+  message.response_size = static_cast<std::uint32_t>(response.size());
+  if (number == 0) {
+    plan.is.request_key = texts.key(sip::text_of(invite), number);
+    if (!response.empty()) plan.is.response_key = texts.key(response, number);
+  }
+  return message;
+}
+
+Plan planned(const Settings& settings, const ordered_json& parameters, const SipSettings& box,
+             const Connections& connections, std::int64_t start_ns) {
   const Texts texts(parameters, settings, box);
-  const auto count = settings.generator.warmup + settings.generator.count.value_or(0);
-  Plan plan(count, count * texts.size_max());
-  set_rules(plan.is(), settings, parameters);
+  Plan plan;
+  set_rules(plan.is, settings, parameters);
   for (Offer offer(settings.generator); !offer.over();) {
-    const auto sample = offer.take(0);
-    const auto number = static_cast<std::uint32_t>(sample.index);
-    auto& message = plan.add();
-    message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
-    message.connection = static_cast<std::uint16_t>(number % settings.connections);
-    message.stream = static_cast<std::uint16_t>(number % connections.streams);
-    message.unordered = settings.unordered ? 1 : 0;
-    const auto& writer = texts.invite(number);
-    message.request_at = plan.used();
-    message.request_size = static_cast<std::uint32_t>(writer.size());
-    const auto invite = plan.text(writer.size());
-    writer.write(number, invite);
-    const auto response = texts.response(invite, connections.places[message.connection]);
-    message.response_at = plan.used();
-    message.response_size = static_cast<std::uint32_t>(response.size());
-    std::ranges::copy(std::as_bytes(std::span(response)), plan.text(response.size()).begin());
-    if (number == 0) {
-      plan.is().request_key = texts.key(sip::text_of(invite), number);
-      if (!response.empty()) plan.is().response_key = texts.key(response, number);
-    }
+    plan.messages.push_back(
+        message_of(offer.take(0), settings, texts, connections, start_ns, plan));
   }
   return plan;
 }
 
-/// Writes the plan, runs it, and returns why it was aborted, or nothing.
-std::string run(int device, Plan plan) {
-  const auto octets = plan.octets();
-  if (::write(device, octets.data(), octets.size()) != static_cast<ssize_t>(octets.size())) {
-    throw std::runtime_error(std::string("the kernel does not take the plan: ") +
-                             std::strerror(errno));
-  }
+/// Runs the plan, and returns why it was aborted, or nothing.
+std::string run(int device, const Plan& plan) {
+  plan.write(device);
   if (::ioctl(device, REPLAY_RUN) == 0) return {};
   if (errno == ETIME) return "a message was still not handed to the transport after --abort-lag";
   return std::string("connection lost: ") + std::strerror(errno);
@@ -174,15 +171,15 @@ void record(Sample sample, const replay_message& message, std::uint64_t warmup,
   const bool done = message.response_size != 0 ? message.answered_ns != 0 : message.sent_ns != 0;
   if (done) sample.outcome = Outcome::kCompleted;
   if (!done && message.lost != 0) sample.outcome = Outcome::kTimedOut;
-  if (message.tried_ns != 0) recorder.offered();
+  recorder.offered();
   recorder.finished(sample, std::nullopt);
 }
 
-ordered_json document(const Settings& settings, Plan& plan, const Recorder& recorder) {
+ordered_json document(const ordered_json& parameters, const Plan& plan, const Recorder& recorder) {
   std::uint64_t copies = 0;
   std::uint64_t further = 0;
   std::uint64_t late = 0;
-  for (const auto& message : plan.messages()) {
+  for (const auto& message : plan.messages) {
     if (message.sent > 1) copies += message.sent - 1;
     if (message.sent > 2) further += message.sent - 2;
     late += message.late;
@@ -190,7 +187,7 @@ ordered_json document(const Settings& settings, Plan& plan, const Recorder& reco
   const auto& counts = recorder.counts();
   const auto lag = recorder.lag().summary();
   return {{"version", 1},
-          {"parameters", {{"run", sip::run_text(sip::run_of(settings.generator.seed))}}},
+          {"parameters", parameters},
           {"transactions",
            {{"offered", counts.offered},
             {"sent", counts.sent},
@@ -207,22 +204,30 @@ ordered_json document(const Settings& settings, Plan& plan, const Recorder& reco
 }  // namespace
 
 int offer(const Settings& settings, const SipSettings& box) {
+  if (!settings.generator.count) throw std::runtime_error("a replay needs --count");
+  if (!net::type_of(settings.transport.transport).reliable && settings.connections > 1) {
+    throw std::runtime_error("over a transport that loses messages a replay has one connection");
+  }
+  ordered_json parameters;
+  settings.workload().write_parameters(parameters, settings.generator.seed);
   const Device device;
   const auto connections = connect(settings, device.fd());
   if (settings.hold) wait_for_start();
   const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
-  const auto reason = run(device.fd(), planned(settings, box, connections, start_ns));
+  const auto reason = run(device.fd(), planned(settings, parameters, box, connections, start_ns));
   const auto figures_at_the_end = net::figures_of(connections.sockets);
-  Plan plan = Plan::read(device.fd());
+  const Plan plan = Plan::read(device.fd());
   net::finish(connections.sockets);
   Recorder recorder(true);
   Offer again(settings.generator);
-  for (const auto& message : plan.messages()) {
+  for (const auto& message : plan.messages) {
+    if (message.tried_ns == 0) break;  // aborted before it was due
     const auto sample = again.take(0);
-    if (again.measured(sample))
+    if (again.measured(sample)) {
       record(sample, message, settings.generator.warmup, start_ns, recorder);
+    }
   }
-  auto json = document(settings, plan, recorder);
+  auto json = document(parameters, plan, recorder);
   json["start_ns"] = start_ns;
   json["aborted"] = !reason.empty();
   json["abort_reason"] = reason.empty() ? ordered_json(nullptr) : ordered_json(reason);

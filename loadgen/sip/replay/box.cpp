@@ -32,10 +32,10 @@ int end_signal() {
 }
 
 /// The arrivals of simco-sip's samples.
-std::string arrivals(Plan& plan, std::string_view run) {
+std::string arrivals(const Plan& plan, std::string_view run) {
   std::string text = "call,arrived_ns,copies,run\n";
   std::uint32_t number = 0;
-  for (const auto& message : plan.messages()) {
+  for (const auto& message : plan.messages) {
     if (message.arrived != 0) {
       text += fmt::format("{},{},{},{}\n", number, message.arrived_ns, message.arrived, run);
     }
@@ -61,16 +61,16 @@ int serve(const SipSettings& settings) {
   while (::poll(events.data(), events.size(), -1) > 0 && events[0].revents == 0) {
     hand_over(device.fd(), REPLAY_SERVE, socket.accepted(options));
   }
-  Plan plan = Plan::read(device.fd());
+  const Plan plan = Plan::read(device.fd());
   std::uint64_t copies = 0;
-  for (const auto& message : plan.messages()) {
+  for (const auto& message : plan.messages) {
     if (message.arrived > 1) copies += message.arrived - 1;
   }
   nlohmann::ordered_json totals = nlohmann::ordered_json::object();
-  totals[to_string(transport)] = {{"received_duplicate_chunks", plan.is().duplicates}};
+  totals[to_string(transport)] = {{"received_duplicate_chunks", plan.is.duplicates}};
   const nlohmann::ordered_json json = {{"copies", copies}, {"transport_stats", totals}};
   for (const auto& written :
-       {write_text(settings.samples, arrivals(plan, sip::run_text(plan.is().run))),
+       {write_text(settings.samples, arrivals(plan, sip::run_text(plan.is.run))),
         write_text(settings.json, json.dump(1) + "\n")}) {
     if (!written) throw std::runtime_error(written.error());
   }

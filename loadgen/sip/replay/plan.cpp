@@ -1,4 +1,4 @@
-// One buffer, which the kernel takes and returns as it is.
+// Header, messages and texts in succession.
 #include "loadgen/sip/replay/plan.hpp"
 
 #include <fcntl.h>
@@ -32,41 +32,44 @@ void hand_over(int device, unsigned long command, const net::BareSocket& socket)
   if (::ioctl(device, command, socket.fd()) != 0) fail("the kernel does not take a socket");
 }
 
-Plan::Plan(std::size_t messages, std::size_t octets)
-    : octets_(sizeof(replay_plan) + messages * sizeof(replay_message) + octets),
-      texts_at_(octets_.size() - octets) {}
-
 Plan Plan::read(int device) {
   Plan plan;
-  plan.octets_.resize(sizeof(replay_plan));
-  const auto fill = [&](std::size_t from) {
-    while (from < plan.octets_.size()) {
-      const auto got = ::pread(device, &plan.octets_[from], plan.octets_.size() - from,
-                               static_cast<off_t>(from));
+  const auto fill = [device](std::span<std::byte> room, std::size_t at) {
+    while (!room.empty()) {
+      const auto got = ::pread(device, room.data(), room.size(), static_cast<off_t>(at));
       if (got < 0) fail("cannot read the plan");
       if (got == 0) return;
-      from += static_cast<std::size_t>(got);
+      at += static_cast<std::size_t>(got);
+      room = room.subspan(static_cast<std::size_t>(got));
     }
   };
-  fill(0);
-  plan.octets_.resize(sizeof(replay_plan) + plan.is().count * sizeof(replay_message));
-  fill(sizeof(replay_plan));
+  fill(std::as_writable_bytes(std::span(&plan.is, 1)), 0);
+  plan.messages.resize(plan.is.count);
+  fill(std::as_writable_bytes(std::span(plan.messages)), sizeof plan.is);
   return plan;
 }
 
-std::span<replay_message> Plan::messages() {
-  return {reinterpret_cast<replay_message*>(octets_.data() + sizeof(replay_plan)), is().count};
+void Plan::write(int device) const {
+  std::vector<std::byte> all;
+  all.reserve(sizeof is + messages.size() * sizeof(replay_message) + texts_.size());
+  replay_plan header = is;
+  header.count = static_cast<std::uint32_t>(messages.size());
+  header.octets = static_cast<std::uint32_t>(texts_.size());
+  const auto append = [&all](std::span<const std::byte> part) {
+    all.insert(all.end(), part.begin(), part.end());
+  };
+  append(std::as_bytes(std::span(&header, 1)));
+  append(std::as_bytes(std::span(messages)));
+  append(texts_);
+  if (::write(device, all.data(), all.size()) != static_cast<ssize_t>(all.size())) {
+    fail("the kernel does not take the plan");
+  }
 }
 
-replay_message& Plan::add() {
-  ++is().count;
-  return messages().back();
-}
-
-std::span<std::byte> Plan::text(std::size_t size) {
-  const auto at = texts_at_ + is().octets;
-  is().octets += static_cast<std::uint32_t>(size);
-  return std::span(octets_).subspan(at, size);
+std::uint32_t Plan::add(std::span<const std::byte> text) {
+  const auto at = static_cast<std::uint32_t>(texts_.size());
+  texts_.insert(texts_.end(), text.begin(), text.end());
+  return at;
 }
 
 }  // namespace simco::loadgen::replay

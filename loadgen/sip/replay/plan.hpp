@@ -1,10 +1,9 @@
-// The plan of a run in one piece, as the kernel takes and returns it (replay.h).
+// The plan of a run, as the kernel takes and returns it (replay.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "loadgen/sip/replay/replay.h"
@@ -31,28 +30,20 @@ void hand_over(int device, unsigned long command, const net::BareSocket& socket)
 
 class Plan {
  public:
-  /// For so many messages, with `octets` octets for all of their texts.
-  Plan(std::size_t messages, std::size_t octets);
   /// Reads the plan of `device`, with what has happened; without messages if it has none. Throws
   /// std::runtime_error.
   static Plan read(int device);
+  /// Throws std::runtime_error if the kernel refuses it.
+  void write(int device) const;
 
-  replay_plan& is() { return *reinterpret_cast<replay_plan*>(octets_.data()); }
-  std::span<replay_message> messages();
-  /// All of it.
-  std::span<const std::byte> octets() { return std::span(octets_).first(texts_at_ + used()); }
+  replay_plan is{};
+  std::vector<replay_message> messages;
 
-  /// Adds a message; its texts come next.
-  replay_message& add();
-  /// Adds a text, `size` octets, and returns room for it.
-  std::span<std::byte> text(std::size_t size);
-  /// Octets of texts so far.
-  std::uint32_t used() { return is().octets; }
+  /// Adds a text and returns its place.
+  std::uint32_t add(std::span<const std::byte> text);
 
  private:
-  Plan() = default;
-  std::vector<std::byte> octets_;
-  std::size_t texts_at_ = 0;
+  std::vector<std::byte> texts_;
 };
 
 }  // namespace simco::loadgen::replay

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Apache-2.0 */
 /*
  * /proc/replay of the laboratory's user-mode Linux: the messages of a point, which the kernel sends, answers and
  * times over sockets that programs have opened. A system call costs 40 us of the host's processor there, and a
@@ -22,7 +22,8 @@ struct replay_message {
 	__u16 stream; /* SCTP: of both */
 	__u32 unordered; /* SCTP: both */
 	/* Written by the kernel; 0: that has not happened. */
-	__s64 tried_ns; /* it was queued */
+	__s64 tried_ns; /* it was offered */
+	__s64 began_ns; /* it was given to the connection, whose queue had room: timers A and B start */
 	__s64 sent_ns; /* the transport has accepted the last octet of the first copy */
 	__s64 arrived_ns; /* the server has read the first copy */
 	__s64 answered_ns; /* the client has read the response */
@@ -43,7 +44,8 @@ struct replay_plan {
 	__u32 duplicates; /* written by the kernel: chunks of SCTP that the server got again */
 	__u32 unused;
 	__s64 t1_ns;
-	__s64 timeout_ns; /* of a transaction with a response */
+	__s64 timer_b_ns; /* of a transaction with a response */
+	__s64 timeout_ns; /* the same, from when it was due */
 	__s64 drain_ns; /* without responses: the plan ends so long after the last message was due */
 	__s64 lag_ns; /* a message that waits so long for the transport ends the plan; 0: it may wait */
 };

@@ -21,11 +21,14 @@
 
 #include "replay.h"
 
-#define BUFFER 65536 // octets of a read, as the programs have
-#define READS 256 // messages of SCTP and UDP before their answers are sent
+// As the programs have it: octets of a read, messages of SCTP and UDP before their answers are sent, and octets in a
+// connection's queue beyond which messages wait outside it, and a server does not read.
+#define BUFFER 65536
+#define READS 256
+#define QUEUED 262144
+#define WATCH_NS (100 * NSEC_PER_MSEC) // how often programs look whether a message waits too long
 #define PARTS 256 // messages in one write to TCP
 #define COPIES 7 // of a message at most (RFC 3261 17.1.1.2)
-#define PEERS 64
 
 static struct plan {
 	struct replay_plan *is; // as it was written, in one piece
@@ -34,6 +37,7 @@ static struct plan {
 	const u8 *octets;
 	u32 open; // transactions
 	int fault;
+	bool stirred; // a message has begun that had to wait
 	struct task_struct *runs;
 } *plan; // the newest; no thread uses an older one, whose ends have closed their files
 
@@ -50,11 +54,15 @@ struct line {
 	u32 number; // of the connection; the server reads it in the first message
 	bool numbered;
 	u32 next, have; // TCP: the message that is being read, and its octets so far
-	u32 *queue, capacity, head, tail; // messages to write
-	u32 written; // octets of the first of them
+	// Messages to write: from `head` in the queue, from `ready` not written, from `seen` waiting for room in it.
+	u32 *queue, capacity, head, ready, seen, tail;
+	u32 queued; // octets in the queue
+	u32 written; // octets of its first message
 	s64 written_at;
-	struct sockaddr_in peers[PEERS]; // UDP: of each connection
-	wait_queue_head_t more;
+	bool blocked; // the transport takes no more
+	bool stopping;
+	struct sockaddr_in peer; // UDP: the client
+	wait_queue_head_t more, idle; // for the writer, and for who waits for it
 	struct thread reader, writer;
 	u8 *buffer;
 };
@@ -84,16 +92,38 @@ static const u8 *text_of(const struct replay_message *m, bool response)
 
 // --- Writing --------------------------------------------------------------------------------------------
 
+// Gives messages to the connection while its queue has room.
+static void admit(struct line *line)
+{
+	while (line->seen < line->tail && line->queued <= QUEUED) {
+		u32 index = line->queue[line->seen++];
+		struct replay_message *m = message(index);
+
+		if (m->lost && !line->serves)
+			continue; // while it waited
+		if (!line->serves && !m->began_ns) {
+			m->began_ns = ktime_get_ns();
+			if (m->began_ns != m->tried_ns && plan->runs && !plan->is->drain_ns) {
+				plan->stirred = true;
+				wake_up_process(plan->runs);
+			}
+		}
+		line->queued += size_of(m, line->serves);
+		line->queue[line->ready++] = index;
+		wake_up(&line->more);
+	}
+}
+
 static void enqueue(struct line *line, u32 index)
 {
 	if (!line->queue) {
-		line->capacity = COPIES * (plan->is->count / plan->is->connections + 1);
+		line->capacity = (plan->is->repeats ? COPIES : 1) * (plan->is->count / plan->is->connections + 1);
 		line->queue = vmalloc(array_size(line->capacity, sizeof(u32)));
 	}
 	if (!line->queue || line->tail == line->capacity)
 		return fail(-ENOSPC);
 	line->queue[line->tail++] = index;
-	wake_up(&line->more);
+	admit(line);
 }
 
 static void written(struct line *line)
@@ -101,8 +131,10 @@ static void written(struct line *line)
 	struct replay_message *m = message(line->queue[line->head++]);
 
 	line->written = 0;
+	line->queued -= size_of(m, line->serves);
 	if (!line->serves && !m->sent++)
 		m->sent_ns = ktime_get_ns();
+	admit(line);
 }
 
 static int write_stream(struct line *line)
@@ -113,7 +145,7 @@ static int write_stream(struct line *line)
 	u32 at, skip = line->written;
 	int i = 0, done;
 
-	for (at = line->head; at < line->tail && i < PARTS; at++, i++) {
+	for (at = line->head; at < line->ready && i < PARTS; at++, i++) {
 		const struct replay_message *m = message(line->queue[at]);
 
 		parts[i].iov_base = (void *)text_of(m, line->serves) + skip;
@@ -144,7 +176,7 @@ static int write_message(struct line *line)
 	struct sctp_sndinfo *info = CMSG_DATA(item);
 	struct msghdr header = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec part = { (void *)text_of(m, line->serves), size_of(m, line->serves) };
-	bool more = line->head + 1 < line->tail;
+	bool more = line->head + 1 < line->ready;
 	int done;
 
 	if (line->socket->sk->sk_protocol == IPPROTO_SCTP) {
@@ -165,31 +197,33 @@ static int write_message(struct line *line)
 		if (more)
 			header.msg_flags |= MSG_MORE;
 	} else if (line->serves) {
-		header.msg_name = &line->peers[m->connection];
-		header.msg_namelen = sizeof(line->peers[0]);
+		header.msg_name = &line->peer;
+		header.msg_namelen = sizeof(line->peer);
 	}
 	done = kernel_sendmsg(line->socket, &header, &part, 1, part.iov_len);
+	if (done < 0 && done != -EAGAIN && line->socket->type == SOCK_DGRAM)
+		done = kernel_sendmsg(line->socket, &header, &part, 1, part.iov_len); // it told of an earlier one (ICMP)
 	if (done >= 0)
 		written(line);
 	return min(done, 0);
 }
 
-// Waits as poll() does. The plan's limit of waiting counts from when the first message was due.
-static int wait_writable(struct line *line)
+// Waits for events of the socket, until the time if it is not 0. Asks the socket for them as often as epoll does: that
+// alone tells TCP to enlarge its buffer before it is full.
+static int wait_for(struct line *line, __poll_t events, s64 until)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	wait_queue_head_t *queue = sk_sleep(line->socket->sk);
-	s64 lag = line->serves ? 0 : plan->is->lag_ns;
 	int error = 0;
 
 	add_wait_queue(queue, &wait);
-	while (!(line->socket->ops->poll(line->file, line->socket, NULL) & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && !error) {
-		s64 left = lag ? message(line->queue[line->head])->due_ns + lag - ktime_get_ns() : 0;
+	while (!(line->socket->ops->poll(line->file, line->socket, NULL) & (events | EPOLLERR | EPOLLHUP)) && !error) {
+		s64 left = until - ktime_get_ns();
 
-		if (lag && left <= 0)
+		if (until && left <= 0)
 			error = -ETIME;
 		else
-			wait_woken(&wait, TASK_INTERRUPTIBLE, lag ? nsecs_to_jiffies(left) + 1 : MAX_SCHEDULE_TIMEOUT);
+			wait_woken(&wait, TASK_INTERRUPTIBLE, until ? nsecs_to_jiffies(left) + 1 : MAX_SCHEDULE_TIMEOUT);
 		if (signal_pending(current))
 			error = -EINTR;
 	}
@@ -197,21 +231,50 @@ static int wait_writable(struct line *line)
 	return error;
 }
 
+static int wait_writable(struct line *line)
+{
+	u64 until;
+
+	if (line->serves || !plan->is->lag_ns)
+		return wait_for(line, EPOLLOUT, 0);
+	until = message(line->queue[line->head])->due_ns + plan->is->lag_ns;
+	return wait_for(line, EPOLLOUT, roundup(until, WATCH_NS));
+}
+
+static bool is_stream(const struct line *line) { return line->socket->sk->sk_protocol == IPPROTO_TCP; }
+
 static int writer(void *data)
 {
 	struct line *line = data;
 	int error = 0;
 
 	allow_signal(SIGTERM);
-	while (!error && !wait_event_interruptible(line->more, line->head < line->tail)) {
-		error = line->socket->type == SOCK_STREAM && line->socket->sk->sk_protocol == IPPROTO_TCP ? write_stream(line) :
-													    write_message(line);
-		if (error == -EAGAIN)
+	while (!error && !line->stopping && !wait_event_interruptible(line->more, line->head < line->ready)) {
+		error = is_stream(line) ? write_stream(line) : write_message(line);
+		if (error == -EAGAIN) {
+			line->blocked = true;
+			wake_up(&line->idle);
 			error = wait_writable(line);
+			line->blocked = false;
+		}
+		if (error || line->head == line->ready)
+			wake_up(&line->idle);
 	}
-	if (error && error != -EINTR && !line->serves)
+	line->blocked = true; // for ever
+	wake_up(&line->idle);
+	if (error && error != -EINTR)
 		fail(error);
 	kthread_complete_and_exit(&line->writer.ended, 0);
+}
+
+// Lets the answers go, as far as the transport takes them; while too many wait, all of them.
+static int flush(struct line *line)
+{
+	int error = wait_event_interruptible(line->idle, line->head == line->ready || line->blocked);
+
+	if (!error && line->queued > QUEUED)
+		error = wait_event_interruptible(line->idle, line->head == line->ready || line->stopping);
+	return error;
 }
 
 // --- Reading --------------------------------------------------------------------------------------------
@@ -302,8 +365,8 @@ static int read_message(struct line *line, const u8 *octets, size_t size, const 
 	m = message(index);
 	if (size != size_of(m, !line->serves) || memcmp(text_of(m, !line->serves), octets, size))
 		return -EPROTO;
-	if (line->serves && m->connection < PEERS)
-		line->peers[m->connection] = *peer;
+	if (line->serves)
+		line->peer = *peer;
 	got(line, index);
 	return 0;
 }
@@ -321,35 +384,36 @@ static void note_duplicates(const struct line *line)
 // Reads what is there, as the programs do before they send the answers. Returns 0 at the end of the connection.
 static int read_some(struct line *line)
 {
-	bool tcp = line->socket->sk->sk_protocol == IPPROTO_TCP;
-	int flags = 0, reads, error;
+	bool tcp = is_stream(line), datagrams = line->socket->type == SOCK_DGRAM;
+	int octets = 0, reads, error = wait_for(line, EPOLLIN, 0);
 
-	for (reads = 0; reads < READS; reads++, flags = MSG_DONTWAIT) {
+	for (reads = 0; !error && reads < READS && octets < BUFFER; reads++) {
 		struct sockaddr_in peer;
 		struct msghdr header = { .msg_name = tcp ? NULL : &peer };
 		struct kvec part = { line->buffer + line->have * !tcp, BUFFER - line->have * !tcp };
-		int size = kernel_recvmsg(line->socket, &header, &part, 1, part.iov_len, flags);
+		int size = kernel_recvmsg(line->socket, &header, &part, 1, part.iov_len, MSG_DONTWAIT);
 
 		if (size == -EAGAIN)
 			return 1;
+		if (datagrams && size < 0 && !signal_pending(current))
+			continue; // it tells of one that was sent (ICMP)
 		if (size <= 0)
 			return size;
+		octets += size;
 		if (header.msg_flags & MSG_NOTIFICATION) {
 			note_duplicates(line);
 			continue;
 		}
 		if (tcp)
 			return read_stream(line, line->buffer, size) ?: 1;
-		if (line->socket->sk->sk_protocol == IPPROTO_SCTP && !(header.msg_flags & MSG_EOR)) {
+		if (!datagrams && !(header.msg_flags & MSG_EOR)) {
 			line->have += size; // a part of it
 			continue;
 		}
 		error = read_message(line, line->buffer, line->have + size, &peer);
 		line->have = 0;
-		if (error)
-			return error;
 	}
-	return 1;
+	return error ?: 1;
 }
 
 static int reader(void *data)
@@ -359,13 +423,13 @@ static int reader(void *data)
 
 	allow_signal(SIGTERM);
 	do {
-		more = read_some(line);
-	} while (more > 0);
+		more = line->stopping ? -EINTR : read_some(line);
+	} while (more > 0 && (!line->serves || !flush(line)));
 	if (!line->serves && !signal_pending(current))
 		fail(more ?: -ECONNRESET);
 	if (line->serves && more == -EPROTO)
 		fail(more);
-	if (line->serves && line->socket->type == SOCK_STREAM)
+	if (line->serves && line->socket->type != SOCK_DGRAM)
 		kernel_sock_shutdown(line->socket, SHUT_RDWR);
 	kthread_complete_and_exit(&line->reader.ended, 0);
 }
@@ -394,6 +458,8 @@ static void stop(struct thread *thread)
 
 static void remove(struct line *line)
 {
+	line->stopping = true;
+	wake_up(&line->idle);
 	stop(&line->reader);
 	stop(&line->writer);
 	if (line->file)
@@ -414,6 +480,7 @@ static int add(struct end *end, int fd, bool serves)
 	INIT_LIST_HEAD(&line->list);
 	list_add_tail(&line->list, &end->lines);
 	init_waitqueue_head(&line->more);
+	init_waitqueue_head(&line->idle);
 	line->serves = serves;
 	line->number = serves ? 0 : end->connections++;
 	line->buffer = kvmalloc(BUFFER + PARTS * sizeof(struct kvec), GFP_KERNEL);
@@ -441,17 +508,26 @@ static struct line *line_of(struct end *end, const struct replay_message *m)
 // When copy number `copy` of a message is due, counted from 0.
 static s64 due(const struct replay_message *m, int copy)
 {
-	return copy ? m->tried_ns + ((1LL << copy) - 1) * plan->is->t1_ns : m->due_ns;
+	return copy ? m->began_ns + ((1LL << copy) - 1) * plan->is->t1_ns : m->due_ns;
+}
+
+// When a transaction ends without a response: by timer B, which has not started while the message waits.
+static s64 end_of(const struct replay_message *m)
+{
+	s64 latest = m->due_ns + plan->is->timeout_ns;
+
+	return m->began_ns ? min(latest, m->began_ns + plan->is->timer_b_ns) : latest;
 }
 
 static bool over(const struct replay_message *m) { return m->answered_ns || m->lost; }
 
-// Sleeps until then, or until all transactions have ended. Returns false if the plan has ended.
+// Sleeps until then, until all transactions have ended, or until a time may have changed. Returns false if the plan has
+// ended.
 static bool sleep_until(s64 when)
 {
 	ktime_t time = ns_to_ktime(when);
 
-	while (!plan->fault && plan->open && ktime_get_ns() < when) {
+	while (!plan->fault && plan->open && !plan->stirred && ktime_get_ns() < when) {
 		set_current_state(TASK_INTERRUPTIBLE);
 		schedule_hrtimeout_range(&time, 0, HRTIMER_MODE_ABS);
 		if (signal_pending(current))
@@ -480,9 +556,9 @@ static int run(struct end *end)
 				continue;
 			while (i && next[i] < next[0] && over(message(next[i])))
 				next[i]++;
-			if (next[i] >= (i ? next[0] : plan->is->count))
+			if (next[i] >= (i ? next[0] : plan->is->count) || (i && !timer && !message(next[i])->began_ns))
 				continue;
-			time = timer ? message(next[i])->tried_ns + plan->is->timeout_ns : due(message(next[i]), i);
+			time = timer ? end_of(message(next[i])) : due(message(next[i]), i);
 			if (time < when) {
 				when = time;
 				which = i;
@@ -490,6 +566,10 @@ static int run(struct end *end)
 		}
 		if (which < 0 || !sleep_until(when))
 			break;
+		if (plan->stirred) {
+			plan->stirred = false;
+			continue;
+		}
 		if (which == COPIES) {
 			message(next[which]++)->lost = 1;
 			plan->open--;
@@ -497,8 +577,10 @@ static int run(struct end *end)
 			struct replay_message *m = message(next[which]);
 			struct line *line = line_of(end, m);
 
-			if (!line)
-				return -ENOTCONN;
+			if (!line) {
+				plan->fault = -ENOTCONN;
+				break;
+			}
 			if (!which)
 				m->tried_ns = ktime_get_ns();
 			enqueue(line, next[which]++);
