@@ -65,7 +65,8 @@ class Programs(unittest.TestCase):
         plan, own = load.split(" -- ")
         self.assertEqual(plan, server.replace(" box ", " agent "))
         self.assertIn(f"simco-loadgen {own}", usual["tcp"])
-        self.assertNotIn("simco-replay", job.Job(trial.points(TRIAL, capture=False, burst=300)[0], True).files["settings"])
+        for changes in (dict(burst=300), dict(network="two-paths", skip_s=0, matrix=dict(variant=["tcp"], profile=["modern"], paths=[2]))):
+            self.assertNotIn("simco-replay", job.Job(trial.points(TRIAL, capture=False, **changes)[0], True).files["settings"])
 
     def test_captures_at_both_ends(self):
         first, second = self.files["sctp-1"]["background"].splitlines()

@@ -208,19 +208,24 @@ static int write_message(struct line *line)
 	return min(done, 0);
 }
 
-// Waits for events of the socket, until the time if it is not 0. Asks the socket for them as often as epoll does: that
+// Waits for an event of the socket, until the time if it is not 0. Asks the socket for it as often as epoll does: that
 // alone tells TCP to enlarge its buffer before it is full.
-static int wait_for(struct line *line, __poll_t events, s64 until)
+static int wait_for(struct line *line, __poll_t event, s64 until)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	wait_queue_head_t *queue = sk_sleep(line->socket->sk);
 	int error = 0;
 
 	add_wait_queue(queue, &wait);
-	while (!(line->socket->ops->poll(line->file, line->socket, NULL) & (events | EPOLLERR | EPOLLHUP)) && !error) {
+	while (!error) {
+		__poll_t found = line->socket->ops->poll(line->file, line->socket, NULL);
 		s64 left = until - ktime_get_ns();
 
-		if (until && left <= 0)
+		if (found & event || (found & EPOLLERR && (event == EPOLLIN || line->socket->type == SOCK_DGRAM)))
+			break; // an error is read
+		if (found & (EPOLLERR | EPOLLHUP))
+			error = -EPIPE;
+		else if (until && left <= 0)
 			error = -ETIME;
 		else
 			wait_woken(&wait, TASK_INTERRUPTIBLE, until ? nsecs_to_jiffies(left) + 1 : MAX_SCHEDULE_TIMEOUT);
