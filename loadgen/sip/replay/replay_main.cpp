@@ -14,7 +14,7 @@
 
 int main(int argc, char** argv) {
   using namespace simco::loadgen;
-  constexpr const char* kProgram = "simco-replay";
+  constexpr const char* kName = "simco-replay";
   const std::string_view end = argc > 1 ? argv[1] : "";
   // The end's name, and the two hyphens, stand where a program's own name stands.
   int own = 1;
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     if (!agent) return simco::cli::leave(agent.error());
     return replay::offer(*agent, *box);
   } catch (const std::exception& failure) {
-    simco::cli::complain(kProgram, failure.what());
+    simco::cli::complain(kName, failure.what());
     return 1;
   }
 }

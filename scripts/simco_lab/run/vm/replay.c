@@ -305,11 +305,13 @@ static void got(struct line *line, u32 index)
 // Returns the message that these octets begin, or none.
 static int index_of(const struct line *line, const u8 *octets, size_t size)
 {
-	u32 key = line->serves ? plan->is->request_key : plan->is->response_key;
 	char digits[9] = {};
-	u32 index;
+	u32 key, index;
 
-	if (!plan || size < key + 8)
+	if (!plan)
+		return -EPROTO; // no message of it
+	key = line->serves ? plan->is->request_key : plan->is->response_key;
+	if (size < key + 8)
 		return -EPROTO;
 	memcpy(digits, octets + key, 8);
 	return kstrtou32(digits, 16, &index) || index >= plan->is->count ? -EPROTO : index;
