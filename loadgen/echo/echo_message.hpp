@@ -18,7 +18,9 @@ namespace simco::loadgen {
 
 /// Size (16 bits, of the whole message) and number (32 bits) of an echo message, octets.
 inline constexpr std::size_t kEchoHeaderSize = 6;
-/// Every octet behind them.
+/// Octets in front of its number.
+inline constexpr std::uint32_t kEchoNumberAt = 2;
+/// Every octet behind both.
 inline constexpr std::byte kEchoFiller{0x40};
 
 /// Tells echo messages apart by the size that they begin with.

@@ -94,7 +94,7 @@ const std::set<std::string> kClocks = {
     "agent/simcoctl/top.cpp",
     "loadgen/cross/journal.cpp",
     "loadgen/generator.cpp",
-    "loadgen/sip/replay/agent.cpp",
+    "loadgen/replay/agent.cpp",
     "loadgen/sip/sip_client.cpp",
     "loadgen/sip/sip_server.cpp",
     "middlebox/backend/nftables/options.hpp",

@@ -101,14 +101,13 @@ def server_command(point, network, sctp_options):
 
 def replayed(point):
     """Whether the kernel of user-mode Linux can send and answer the messages itself (vm/replay.c)."""
-    return (WORKLOADS[point.workload].sip and point.variant.transport.replays and not point.setup.burst
+    return (WORKLOADS[point.workload].replays and point.variant.transport.replays and not point.setup.burst
             and not proxies.proxied(point) and not NETWORKS[point.setup.network].second)
 
 
 def in_kernel(server, load):
     """Returns the commands of both ends for such a point. The agent plans the answers, too."""
-    words = server.partition(" ")[2]
-    return f"{REPLAY_PROGRAM} box {words}", f"{REPLAY_PROGRAM} agent {words} -- {load.partition(' ')[2]}"
+    return f"{REPLAY_PROGRAM} box {server}", f"{REPLAY_PROGRAM} agent {server} -- {load}"
 
 
 def captures(point, network):

@@ -124,15 +124,16 @@ class Workload:
     octets: int = 0  # of a message; 0: they vary
     # Whether it is SIP: a scenario's keys for SIP concern it, it sends again what gets lost, its server notes arrivals.
     sip: bool = False
+    replays: bool = False  # whether the kernel of user-mode Linux can send and answer its messages itself, over transports with that
     always_ordered: str = ""  # why there are no unordered variants; empty: there are
 
 
 WORKLOADS = table(
     Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
              always_ordered="SIMCO's messages are ordered"),
-    Workload("echo", server="simco-echo", octets=64),
+    Workload("echo", server="simco-echo", octets=64, replays=True),
     Workload("sip", server="simco-sip", server_options=("--samples", "$out/arrived.csv", "--json", "$out/server.json"),
-             network="dumbbell", sip=True),
+             network="dumbbell", sip=True, replays=True),
 )
 
 

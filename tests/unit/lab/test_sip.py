@@ -61,10 +61,10 @@ class Programs(unittest.TestCase):
         usual, replayed = ({name: job.Job(point, replays).files["settings"] for name, point in points().items()} for replays in (False, True))
         self.assertEqual([name for name in usual if usual[name] != replayed[name]], ["tcp", "udp", "sctp-1"])
         server, load = (re.search(rf"(?m)^{end}_command='?(.*?)'?$", replayed["tcp"])[1] for end in ("server", "load"))
-        self.assertTrue(server.startswith("simco-replay box --transport tcp --listen 10.72.2.1 "))
+        self.assertTrue(server.startswith("simco-replay box simco-sip --transport tcp --listen 10.72.2.1 "))
         plan, own = load.split(" -- ")
         self.assertEqual(plan, server.replace(" box ", " agent "))
-        self.assertIn(f"simco-loadgen {own}", usual["tcp"])
+        self.assertIn(own, usual["tcp"])
         for changes in (dict(burst=300), dict(network="two-paths", skip_s=0, matrix=dict(variant=["tcp"], profile=["modern"], paths=[2]))):
             self.assertNotIn("simco-replay", job.Job(trial.points(TRIAL, capture=False, **changes)[0], True).files["settings"])
 

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <asm/unaligned.h>
 #include <net/sctp/structs.h>
 #include <net/sock.h>
 
@@ -51,8 +52,7 @@ struct line {
 	struct file *file; // of the socket
 	struct socket *socket;
 	bool serves;
-	u32 number; // of the connection; the server reads it in the first message
-	bool numbered;
+	u32 number; // of the connection
 	u32 next, have; // TCP: the message that is being read, and its octets so far
 	// Messages to write: from `head` in the queue, from `ready` not written, from `seen` waiting for room in it.
 	u32 *queue, capacity, head, ready, seen, tail;
@@ -305,43 +305,27 @@ static void got(struct line *line, u32 index)
 // Returns the message that these octets begin, or none.
 static int index_of(const struct line *line, const u8 *octets, size_t size)
 {
+	u32 key = line->serves ? plan->is->request_key : plan->is->response_key, index;
 	char digits[9] = {};
-	u32 key, index;
 
-	if (!plan)
-		return -EPROTO; // no message of it
-	key = line->serves ? plan->is->request_key : plan->is->response_key;
 	if (size < key + 8)
 		return -EPROTO;
 	memcpy(digits, octets + key, 8);
-	return kstrtou32(digits, 16, &index) || index >= plan->is->count ? -EPROTO : index;
-}
-
-static bool numbered(struct line *line, const u8 *octets, size_t size)
-{
-	if (line->numbered)
-		return true;
-	if (line->serves) {
-		int first = index_of(line, octets, size);
-
-		if (first < 0)
-			return false;
-		line->number = message(first)->connection;
-	}
-	line->next = 0;
-	while (line->next < plan->is->count && message(line->next)->connection != line->number)
-		line->next++;
-	return line->numbered = true;
+	if (plan->is->binary_keys)
+		index = get_unaligned_be32(octets + key);
+	else if (kstrtou32(digits, 16, &index))
+		return -EPROTO;
+	return index < plan->is->count ? index : -EPROTO;
 }
 
 static int read_stream(struct line *line, const u8 *octets, size_t size)
 {
-	if (!numbered(line, octets, size))
-		return -EPROTO;
 	while (size) {
 		const struct replay_message *m;
 		u32 whole, step;
 
+		while (line->next < plan->is->count && message(line->next)->connection != line->number)
+			line->next++;
 		if (line->next == plan->is->count)
 			return -EPROTO;
 		m = message(line->next);
@@ -354,10 +338,8 @@ static int read_stream(struct line *line, const u8 *octets, size_t size)
 		line->have += step;
 		if (line->have < whole)
 			break;
-		got(line, line->next);
+		got(line, line->next++);
 		line->have = 0;
-		while (++line->next < plan->is->count && message(line->next)->connection != line->number)
-			;
 	}
 	return 0;
 }
@@ -411,6 +393,8 @@ static int read_some(struct line *line)
 			note_duplicates(line);
 			continue;
 		}
+		if (!plan)
+			return -EPROTO; // no message of it
 		if (tcp)
 			return read_stream(line, line->buffer, size) ?: 1;
 		if (!datagrams && !(header.msg_flags & MSG_EOR)) {
@@ -489,7 +473,7 @@ static int add(struct end *end, int fd, bool serves)
 	init_waitqueue_head(&line->more);
 	init_waitqueue_head(&line->idle);
 	line->serves = serves;
-	line->number = serves ? 0 : end->connections++;
+	line->number = end->connections++;
 	line->buffer = kvmalloc(BUFFER + PARTS * sizeof(struct kvec), GFP_KERNEL);
 	line->file = fget(fd);
 	line->socket = line->file ? sock_from_file(line->file) : NULL;

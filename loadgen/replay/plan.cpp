@@ -1,5 +1,5 @@
 // Header, messages and texts in succession.
-#include "loadgen/sip/replay/plan.hpp"
+#include "loadgen/replay/plan.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

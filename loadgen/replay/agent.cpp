@@ -13,12 +13,9 @@
 #include "loadgen/limits.hpp"
 #include "loadgen/output_file.hpp"
 #include "loadgen/recorder.hpp"
+#include "loadgen/replay/ends.hpp"
+#include "loadgen/replay/plan.hpp"
 #include "loadgen/schedule.hpp"
-#include "loadgen/sip/compose.hpp"
-#include "loadgen/sip/replay/ends.hpp"
-#include "loadgen/sip/replay/plan.hpp"
-#include "loadgen/sip/sip_client.hpp"
-#include "loadgen/sip/text.hpp"
 #include "simco/net/bare_socket.hpp"
 #include "simco/net/transport_type.hpp"
 
@@ -29,43 +26,6 @@ using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 std::int64_t nanoseconds(std::chrono::nanoseconds time) { return time.count(); }
-
-/// The texts of the messages.
-class Texts {
- public:
-  Texts(const ordered_json& parameters, const Settings& settings, const SipSettings& box)
-      : run_(sip::run_of(settings.generator.seed)),
-        large_every_(parameters["large_every"]),
-        box_(box.server),
-        usual_(via_transport(settings.transport), parameters["invite_size"], run_),
-        large_(via_transport(settings.transport),
-               parameters["large_size"].is_null() ? parameters["invite_size"]
-                                                  : parameters["large_size"],
-               run_) {}
-
-  const sip::InviteWriter& invite(std::uint32_t number) const {
-    return large_every_ != 0 && number % large_every_ == large_every_ - 1 ? large_ : usual_;
-  }
-  /// Empty if there is none.
-  std::string response(std::span<const std::byte> invite, const net::HostPort& source) const {
-    if (!box_.response) return {};
-    const auto message = sip::parse_message(sip::text_of(invite));
-    return make_response(*message, *box_.response, {source.host, source.port}, box_.response_size);
-  }
-  /// Where a message has its number. Throws std::runtime_error if another place has it first.
-  std::uint32_t key(std::string_view text, std::uint32_t number) const {
-    const auto at = text.find(sip::run_text(run_) + fmt::format("{:08x}", number));
-    if (at == std::string_view::npos) throw std::runtime_error("a message has no number");
-    return static_cast<std::uint32_t>(at + sip::kCallTextSize / 2);
-  }
-
- private:
-  std::uint32_t run_;
-  std::uint64_t large_every_;
-  const SipServerOptions& box_;
-  sip::InviteWriter usual_;
-  sip::InviteWriter large_;
-};
 
 /// As simco-loadgen's timers have it, whose kernel counts microseconds.
 std::int64_t in_microseconds(std::int64_t time_ns) {
@@ -99,53 +59,35 @@ void wait_for_start() {
   }
 }
 
-void set_rules(replay_plan& plan, const Settings& settings, const ordered_json& parameters) {
-  const auto& type = net::type_of(settings.transport.transport);
-  const std::chrono::milliseconds t1(parameters["t1"].get<std::int64_t>());
+void set_rules(replay_plan& plan, const Settings& settings) {
   const auto in_ns = [](double seconds) { return static_cast<std::int64_t>(seconds * 1e9); };
-  plan.run = sip::run_of(settings.generator.seed);
   plan.connections = settings.connections;
-  plan.repeats = type.reliable ? 0 : 1;
+  plan.repeats = net::type_of(settings.transport.transport).reliable ? 0 : 1;
   plan.thin_ns = static_cast<std::uint32_t>(nanoseconds(net::thin_flow_gap(settings.transport)));
-  plan.t1_ns = nanoseconds(t1);
-  plan.timer_b_ns = nanoseconds(sip::kTimerBInT1 * t1);
   plan.timeout_ns = in_ns(settings.generator.timeout_s);
   plan.drain_ns = in_ns(settings.workload().drain_s().value_or(0));
   plan.lag_ns = in_ns(settings.generator.abort_lag_s);
 }
 
-/// The message of a sample, with its texts.
-replay_message message_of(const Sample& sample, const Settings& settings, const Texts& texts,
-                          const Connections& connections, std::int64_t start_ns, Plan& plan) {
-  const auto number = static_cast<std::uint32_t>(sample.index);
-  replay_message message{};
-  message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
-  message.connection = static_cast<std::uint16_t>(number % settings.connections);
-  message.stream = static_cast<std::uint16_t>(number % connections.streams);
-  message.unordered = settings.unordered ? 1 : 0;
-  const auto& writer = texts.invite(number);
-  std::vector<std::byte> invite(writer.size());
-  writer.write(number, invite);
-  const auto response = texts.response(invite, connections.places[message.connection]);
-  message.request_at = plan.add(invite);
-  message.request_size = static_cast<std::uint32_t>(invite.size());
-  message.response_at = plan.add(std::as_bytes(std::span(response)));
-  message.response_size = static_cast<std::uint32_t>(response.size());
-  if (number == 0) {
-    plan.is.request_key = texts.key(sip::text_of(invite), number);
-    if (!response.empty()) plan.is.response_key = texts.key(response, number);
-  }
-  return message;
-}
-
-Plan planned(const Settings& settings, const ordered_json& parameters, const SipSettings& box,
-             const Connections& connections, std::int64_t start_ns) {
-  const Texts texts(parameters, settings, box);
+Plan planned(const Settings& settings, const Script& script, const Connections& connections,
+             std::int64_t start_ns) {
   Plan plan;
-  set_rules(plan.is, settings, parameters);
+  set_rules(plan.is, settings);
   for (Offer offer(settings.generator); !offer.over();) {
-    plan.messages.push_back(
-        message_of(offer.take(0), settings, texts, connections, start_ns, plan));
+    const auto sample = offer.take(0);
+    replay_message message{};
+    message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
+    message.connection = static_cast<std::uint16_t>(sample.index % settings.connections);
+    const auto exchange = script.exchange(sample.index, connections.places[message.connection]);
+    if (plan.messages.empty()) script.complete(plan.is, exchange);
+    message.number = exchange.number;
+    message.stream = static_cast<std::uint16_t>(exchange.number % connections.streams);
+    message.unordered = settings.unordered ? 1 : 0;
+    message.request_at = plan.add(exchange.request);
+    message.request_size = static_cast<std::uint32_t>(exchange.request.size());
+    message.response_at = plan.add(exchange.response);
+    message.response_size = static_cast<std::uint32_t>(exchange.response.size());
+    plan.messages.push_back(message);
   }
   return plan;
 }
@@ -162,7 +104,7 @@ std::string run(int device, const Plan& plan) {
 void record(Sample sample, const replay_message& message, std::uint64_t warmup,
             std::int64_t start_ns, Recorder& recorder) {
   const auto after = [start_ns](std::int64_t time) { return time == 0 ? -1 : time - start_ns; };
-  sample.key = TransactionKey{sample.index};
+  sample.key = TransactionKey{message.number};
   sample.index -= warmup;
   sample.tried_ns = after(message.tried_ns);
   sample.sent_ns = after(message.sent_ns);
@@ -203,7 +145,7 @@ ordered_json document(const ordered_json& parameters, const Plan& plan, const Re
 
 }  // namespace
 
-int offer(const Settings& settings, const SipSettings& box) {
+int offer(const Settings& settings, const Script& script) {
   if (!settings.generator.count) throw std::runtime_error("a replay needs --count");
   if (!net::type_of(settings.transport.transport).reliable && settings.connections > 1) {
     throw std::runtime_error("over a transport that loses messages a replay has one connection");
@@ -214,7 +156,7 @@ int offer(const Settings& settings, const SipSettings& box) {
   const auto connections = connect(settings, device.fd());
   if (settings.hold) wait_for_start();
   const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
-  const auto reason = run(device.fd(), planned(settings, parameters, box, connections, start_ns));
+  const auto reason = run(device.fd(), planned(settings, script, connections, start_ns));
   const auto figures_at_the_end = net::figures_of(connections.sockets);
   const Plan plan = Plan::read(device.fd());
   net::finish(connections.sockets);

@@ -18,9 +18,11 @@ struct replay_message {
 	__s64 due_ns;
 	__u32 request_at, request_size; /* in the octets of the plan */
 	__u32 response_at, response_size; /* no octets: it has none */
-	__u16 connection; /* in the order of REPLAY_CONNECTION */
+	__u16 connection; /* in the order of REPLAY_CONNECTION, and of REPLAY_SERVE */
 	__u16 stream; /* SCTP: of both */
 	__u32 unordered; /* SCTP: both */
+	__u32 number; /* for the programs: what its octets follow from */
+	__u32 unused;
 	/* Written by the kernel; 0: that has not happened. */
 	__s64 tried_ns; /* it was offered */
 	__s64 began_ns; /* it was given to the connection, whose queue had room: timers A and B start */
@@ -37,12 +39,12 @@ struct replay_plan {
 	__u32 count; /* messages, in the order of their due times */
 	__u32 connections;
 	__u32 octets;
-	__u32 request_key, response_key; /* where messages have their index, as eight hexadecimal digits */
+	__u32 request_key, response_key; /* where messages have their index, as eight hexadecimal digits, or */
+	__u32 binary_keys; /* as four octets */
 	__u32 repeats; /* the transport loses messages: copies after 1, 3, 7, ... T1 until the response */
 	__u32 thin_ns; /* SCTP: a message has the I bit so long after the last one; 0: none has */
 	__u32 run; /* for the programs: of the messages' calls */
 	__u32 duplicates; /* written by the kernel: chunks of SCTP that the server got again */
-	__u32 unused;
 	__s64 t1_ns;
 	__s64 timer_b_ns; /* of a transaction with a response */
 	__s64 timeout_ns; /* the same, from when it was due */

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "loadgen/sip/replay/replay.h"
+#include "loadgen/replay/replay.h"
 #include "simco/net/bare_socket.hpp"
 
 namespace simco::loadgen::replay {

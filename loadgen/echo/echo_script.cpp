@@ -1,0 +1,33 @@
+#include "loadgen/echo/echo_script.hpp"
+
+#include <stdexcept>
+
+#include "loadgen/echo/echo_message.hpp"
+#include "simco/net/transport_type.hpp"
+
+namespace simco::loadgen {
+
+EchoScript::EchoScript(const Settings& settings) : connections_(settings.connections) {
+  const auto& type = net::type_of(settings.transport.transport);
+  if (!type.reliable) throw std::runtime_error("a replay of echo needs a reliable transport");
+  // A message is found by its number, which each connection has.
+  if (type.streams && connections_ > 1) {
+    throw std::runtime_error("a replay of echo with streams has one connection");
+  }
+}
+
+replay::Exchange EchoScript::exchange(std::uint64_t index, const net::HostPort&) const {
+  replay::Exchange result{
+      static_cast<std::uint32_t>(index / connections_), std::vector<std::byte>(kEchoSize), {}};
+  write_echo(result.number, result.request);
+  result.response = result.request;
+  return result;
+}
+
+void EchoScript::complete(replay_plan& plan, const replay::Exchange&) const {
+  plan.binary_keys = 1;
+  plan.request_key = plan.response_key = kEchoNumberAt;
+  plan.timer_b_ns = plan.timeout_ns;
+}
+
+}  // namespace simco::loadgen
