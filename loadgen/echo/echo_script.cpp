@@ -16,9 +16,9 @@ EchoScript::EchoScript(const Settings& settings) : connections_(settings.connect
   }
 }
 
-replay::Exchange EchoScript::exchange(std::uint64_t index, const net::HostPort&) const {
+replay::Exchange EchoScript::exchange(std::uint64_t index, const replay::Place&) const {
   replay::Exchange result{
-      static_cast<std::uint32_t>(index / connections_), std::vector<std::byte>(kEchoSize), {}};
+      static_cast<std::uint32_t>(index / connections_), std::vector<std::byte>(kEchoSize), {}, {}};
   write_echo(result.number, result.request);
   result.response = result.request;
   return result;

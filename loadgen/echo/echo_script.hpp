@@ -12,7 +12,8 @@ class EchoScript final : public replay::Script {
   /// Throws std::runtime_error if the transport has messages and there are several connections.
   explicit EchoScript(const Settings& settings);
 
-  replay::Exchange exchange(std::uint64_t index, const net::HostPort& source) const override;
+  void open(const net::BareSocket&) const override {}
+  replay::Exchange exchange(std::uint64_t index, const replay::Place& place) const override;
   void complete(replay_plan& plan, const replay::Exchange& first) const override;
 
  private:

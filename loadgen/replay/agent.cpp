@@ -27,26 +27,25 @@ using Clock = std::chrono::steady_clock;
 
 std::int64_t nanoseconds(std::chrono::nanoseconds time) { return time.count(); }
 
-/// As simco-loadgen's timers have it, whose kernel counts microseconds.
-std::int64_t in_microseconds(std::int64_t time_ns) {
+/// As simco-loadgen's timers have it, whose kernel counts microseconds from when one was set first.
+std::int64_t on_timer(std::int64_t time_ns, std::int64_t set_ns) {
   constexpr std::int64_t kMicrosecond = 1000;
-  return (time_ns + kMicrosecond - 1) / kMicrosecond * kMicrosecond;
+  return set_ns + (time_ns - set_ns + kMicrosecond - 1) / kMicrosecond * kMicrosecond;
 }
 
 /// The sockets of a run.
 struct Connections {
   std::vector<net::BareSocket> sockets;
-  std::vector<net::HostPort> places;  ///< local
-  std::uint16_t streams = 1;
+  std::vector<Place> places;
 };
 
-Connections connect(const Settings& settings, int device) {
+Connections connect(const Settings& settings, const Script& script, int device) {
   Connections result;
   for (std::uint32_t i = 0; i < settings.connections; ++i) {
     const auto& socket = result.sockets.emplace_back(
         net::BareSocket::connected(settings.transport, settings.target));
-    result.places.push_back(socket.local());
-    result.streams = socket.streams();
+    result.places.push_back({socket.local(), socket.streams()});
+    script.open(socket);
     hand_over(device, REPLAY_CONNECTION, socket);
   }
   return result;
@@ -70,23 +69,26 @@ void set_rules(replay_plan& plan, const Settings& settings) {
 }
 
 Plan planned(const Settings& settings, const Script& script, const Connections& connections,
-             std::int64_t start_ns) {
+             std::int64_t first_ns, std::int64_t start_ns) {
   Plan plan;
   set_rules(plan.is, settings);
   for (Offer offer(settings.generator); !offer.over();) {
     const auto sample = offer.take(0);
     replay_message message{};
-    message.due_ns = start_ns + in_microseconds(sample.scheduled_ns);
+    message.due_ns = on_timer(start_ns + sample.scheduled_ns, first_ns);
     message.connection = static_cast<std::uint16_t>(sample.index % settings.connections);
-    const auto exchange = script.exchange(sample.index, connections.places[message.connection]);
+    const auto& place = connections.places[message.connection];
+    const auto exchange = script.exchange(sample.index, place);
     if (plan.messages.empty()) script.complete(plan.is, exchange);
     message.number = exchange.number;
-    message.stream = static_cast<std::uint16_t>(exchange.number % connections.streams);
+    message.stream = static_cast<std::uint16_t>(exchange.number % place.streams);
     message.unordered = settings.unordered ? 1 : 0;
     message.request_at = plan.add(exchange.request);
     message.request_size = static_cast<std::uint32_t>(exchange.request.size());
     message.response_at = plan.add(exchange.response);
     message.response_size = static_cast<std::uint32_t>(exchange.response.size());
+    message.later_at = plan.add(exchange.later);
+    message.later_size = static_cast<std::uint32_t>(exchange.later.size());
     plan.messages.push_back(message);
   }
   return plan;
@@ -153,10 +155,11 @@ int offer(const Settings& settings, const Script& script) {
   ordered_json parameters;
   settings.workload().write_parameters(parameters, settings.generator.seed);
   const Device device;
-  const auto connections = connect(settings, device.fd());
+  const auto first_ns = nanoseconds(Clock::now().time_since_epoch());
+  const auto connections = connect(settings, script, device.fd());
   if (settings.hold) wait_for_start();
   const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
-  const auto reason = run(device.fd(), planned(settings, script, connections, start_ns));
+  const auto reason = run(device.fd(), planned(settings, script, connections, first_ns, start_ns));
   const auto figures_at_the_end = net::figures_of(connections.sockets);
   const Plan plan = Plan::read(device.fd());
   net::finish(connections.sockets);

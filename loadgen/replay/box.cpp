@@ -27,7 +27,8 @@ int end_signal() {
 
 }  // namespace
 
-Plan serve(const net::ListenOptions& options) {
+Plan serve(const net::ListenOptions& options,
+           const std::function<void(const net::BareSocket&)>& welcome) {
   const auto transport = options.transports.front();
   const Device device;
   const int signals = end_signal();
@@ -39,7 +40,9 @@ Plan serve(const net::ListenOptions& options) {
   std::array<pollfd, 2> events{pollfd{signals, POLLIN, 0},
                                pollfd{connections ? socket.fd() : -1, POLLIN, 0}};
   while (::poll(events.data(), events.size(), -1) > 0 && events[0].revents == 0) {
-    hand_over(device.fd(), REPLAY_SERVE, socket.accepted(options));
+    const auto connection = socket.accepted(options);
+    welcome(connection);
+    hand_over(device.fd(), REPLAY_SERVE, connection);
   }
   return Plan::read(device.fd());
 }

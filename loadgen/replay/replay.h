@@ -18,6 +18,7 @@ struct replay_message {
 	__s64 due_ns;
 	__u32 request_at, request_size; /* in the octets of the plan */
 	__u32 response_at, response_size; /* no octets: it has none */
+	__u32 later_at, later_size; /* the message that follows the response on its stream, without an answer */
 	__u16 connection; /* in the order of REPLAY_CONNECTION, and of REPLAY_SERVE */
 	__u16 stream; /* SCTP: of both */
 	__u32 unordered; /* SCTP: both */
@@ -40,15 +41,19 @@ struct replay_plan {
 	__u32 connections;
 	__u32 octets;
 	__u32 request_key, response_key; /* where messages have their index, as eight hexadecimal digits, or */
-	__u32 binary_keys; /* as four octets */
+	__u32 binary_keys; /* as four octets, */
+	__u32 first_key; /* the first message's */
 	__u32 repeats; /* the transport loses messages: copies after 1, 3, 7, ... T1 until the response */
 	__u32 thin_ns; /* SCTP: a message has the I bit so long after the last one; 0: none has */
 	__u32 run; /* for the programs: of the messages' calls */
 	__u32 duplicates; /* written by the kernel: chunks of SCTP that the server got again */
+	__u32 payload_protocol; /* SCTP */
 	__s64 t1_ns;
 	__s64 timer_b_ns; /* of a transaction with a response */
 	__s64 timeout_ns; /* the same, from when it was due */
 	__s64 drain_ns; /* without responses: the plan ends so long after the last message was due */
+	__s64 later_ns; /* from a request to what follows its response; 0: nothing does */
+	__s64 tick_ns; /* that is sent when the clock is a multiple of this */
 	__s64 lag_ns; /* a message that waits so long for the transport ends the plan; 0: it may wait */
 };
 

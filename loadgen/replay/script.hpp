@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "loadgen/replay/replay.h"
+#include "simco/net/bare_socket.hpp"
 #include "simco/net/endpoint.hpp"
 
 namespace simco::loadgen::replay {
@@ -15,6 +16,13 @@ struct Exchange {
   std::uint32_t number;  ///< that its octets and its stream follow from
   std::vector<std::byte> request;
   std::vector<std::byte> response;  ///< empty: none
+  std::vector<std::byte> later;     ///< a message that follows the response; empty: none
+};
+
+/// The agent's end of a connection.
+struct Place {
+  net::HostPort source;
+  std::uint16_t streams;  ///< towards the server
 };
 
 /// A workload's messages.
@@ -25,8 +33,10 @@ class Script {
   Script& operator=(const Script&) = delete;
   virtual ~Script() = default;
 
-  /// The transaction at that place of the schedule, over a connection from `source`.
-  virtual Exchange exchange(std::uint64_t index, const net::HostPort& source) const = 0;
+  /// What the agent says before its transactions. Throws std::runtime_error.
+  virtual void open(const net::BareSocket& connection) const = 0;
+  /// The transaction at that place of the schedule, over that connection.
+  virtual Exchange exchange(std::uint64_t index, const Place& place) const = 0;
   /// Sets where messages have their index, and timers other than --timeout; `first` is the first
   /// transaction. Throws std::runtime_error.
   virtual void complete(replay_plan& plan, const Exchange& first) const = 0;

@@ -60,16 +60,16 @@ SipScript::SipScript(const Settings& settings, const SipSettings& box,
           parameters["large_size"].is_null() ? parameters["invite_size"] : parameters["large_size"],
           run_) {}
 
-replay::Exchange SipScript::exchange(std::uint64_t index, const net::HostPort& source) const {
+replay::Exchange SipScript::exchange(std::uint64_t index, const replay::Place& place) const {
   const auto number = static_cast<std::uint32_t>(index);
   const bool is_large = large_every_ != 0 && number % large_every_ == large_every_ - 1;
   const auto& writer = is_large ? large_ : usual_;
-  replay::Exchange result{number, std::vector<std::byte>(writer.size()), {}};
+  replay::Exchange result{number, std::vector<std::byte>(writer.size()), {}, {}};
   writer.write(number, result.request);
   if (!box_.response) return result;
   const auto invite = sip::parse_message(sip::text_of(result.request));
-  const auto text =
-      make_response(*invite, *box_.response, {source.host, source.port}, box_.response_size);
+  const auto text = make_response(*invite, *box_.response, {place.source.host, place.source.port},
+                                  box_.response_size);
   std::ranges::copy(std::as_bytes(std::span(text)), std::back_inserter(result.response));
   return result;
 }

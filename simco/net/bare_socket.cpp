@@ -3,9 +3,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/sctp.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -50,7 +52,7 @@ BareSocket opened(Transport transport, const SctpOptions& sctp) {
   if (transport == Transport::kSctp) {
     const auto fd = sctp::open_kernel_socket(AF_INET, sctp);
     if (!fd) throw std::runtime_error("cannot open a socket: " + fd.error().message());
-    return BareSocket(*fd);
+    return BareSocket(*fd, sctp.i_bit);
   }
   const bool udp = transport == Transport::kUdp;
   const int type = (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -87,7 +89,7 @@ class Association {
   ~Association() { socket_.close(); }  // else it would be aborted
   Association(const Association&) = delete;
   Association& operator=(const Association&) = delete;
-  const sctp::KernelSocket* operator->() const { return &socket_; }
+  sctp::KernelSocket* operator->() { return &socket_; }
 
  private:
   boost::asio::io_context io_;
@@ -110,7 +112,8 @@ std::map<std::string, double> figures_of_tcp(std::span<const BareSocket> sockets
 
 }  // namespace
 
-BareSocket::BareSocket(BareSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+BareSocket::BareSocket(BareSocket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), i_bit_(other.i_bit_) {}
 
 BareSocket::~BareSocket() {
   if (fd_ >= 0) ::close(fd_);
@@ -147,13 +150,39 @@ BareSocket BareSocket::listening(const ListenOptions& options) {
 
 BareSocket BareSocket::accepted(const ListenOptions& options) const {
   BareSocket socket(
-      must(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC), "cannot accept"));
+      must(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC), "cannot accept"),
+      i_bit_);
   const auto transport = options.transports.front();
   if (transport == Transport::kTcp) set_tcp_options(socket.fd());
   if (transport == Transport::kSctp) {
     sctp::set_kernel_options(socket.fd(), options.settings.sctp);
   }
   return socket;
+}
+
+void BareSocket::send(std::span<const std::byte> message, std::uint32_t payload_protocol) const {
+  if (protocol_of(fd_) == IPPROTO_SCTP) {
+    const sctp::Socket::Sending sending{.payload_protocol = payload_protocol, .i_bit = i_bit_};
+    const auto error = Association(fd_)->send(message, {}, sending);
+    if (error) throw std::runtime_error("cannot send: " + error.message());
+    return;
+  }
+  must(static_cast<int>(::send(fd_, message.data(), message.size(), MSG_NOSIGNAL)), "cannot send");
+}
+
+std::vector<std::byte> BareSocket::receive(std::size_t size) const {
+  std::vector<std::byte> message(size);
+  for (std::size_t at = 0; at < size;) {
+    wait_for(fd_, POLLIN, -1);
+    iovec room{message.data() + at, size - at};
+    msghdr header{};
+    header.msg_iov = &room;
+    header.msg_iovlen = 1;
+    const auto got = must(static_cast<int>(::recvmsg(fd_, &header, 0)), "cannot receive");
+    if (got == 0) throw std::runtime_error("the peer has ended the connection");
+    if ((header.msg_flags & MSG_NOTIFICATION) == 0) at += static_cast<std::size_t>(got);
+  }
+  return message;
 }
 
 HostPort BareSocket::local() const {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "simco/net/listener.hpp"
 #include "simco/net/transport.hpp"
@@ -17,7 +19,7 @@ namespace simco::net {
 /// could not be done, and the system's reason.
 class BareSocket {
  public:
-  explicit BareSocket(int fd) : fd_(fd) {}
+  explicit BareSocket(int fd, bool i_bit = false) : fd_(fd), i_bit_(i_bit) {}
   BareSocket(BareSocket&& other) noexcept;
   BareSocket(const BareSocket&) = delete;
   BareSocket& operator=(const BareSocket&) = delete;
@@ -32,12 +34,19 @@ class BareSocket {
   /// The next connection of a listening socket.
   BareSocket accepted(const ListenOptions& options) const;
 
+  /// Sends a message, over SCTP on stream 0 with that payload protocol, as the first of a flow. It
+  /// must fit.
+  void send(std::span<const std::byte> message, std::uint32_t payload_protocol) const;
+  /// Waits for a message of that size.
+  std::vector<std::byte> receive(std::size_t size) const;
+
   HostPort local() const;
   /// Streams of an association towards the peer; 1 over other transports.
   std::uint16_t streams() const;
 
  private:
   int fd_;
+  bool i_bit_;  ///< SCTP: the first message asks for an immediate SACK
 };
 
 /// Ends connections in order: waits until the peers have ended them as well, for kCloseTimeout

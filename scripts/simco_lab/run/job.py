@@ -101,7 +101,7 @@ def server_command(point, network, sctp_options):
 
 def replayed(point):
     """Whether the kernel of user-mode Linux can send and answer the messages itself (vm/replay.c)."""
-    return (WORKLOADS[point.workload].replays and point.variant.transport.replays and not point.setup.burst
+    return (WORKLOADS[point.workload].replays and point.backend == "null" and point.variant.transport.replays and not point.setup.burst
             and not proxies.proxied(point) and not NETWORKS[point.setup.network].second)
 
 

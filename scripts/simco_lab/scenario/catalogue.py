@@ -129,7 +129,7 @@ class Workload:
 
 
 WORKLOADS = table(
-    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
+    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True, replays=True,
              always_ordered="SIMCO's messages are ordered"),
     Workload("echo", server="simco-echo", octets=64, replays=True),
     Workload("sip", server="simco-sip", server_options=("--samples", "$out/arrived.csv", "--json", "$out/server.json"),

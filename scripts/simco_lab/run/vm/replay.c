@@ -30,6 +30,7 @@
 #define WATCH_NS (100 * NSEC_PER_MSEC) // how often programs look whether a message waits too long
 #define PARTS 256 // messages in one write to TCP
 #define COPIES 7 // of a message at most (RFC 3261 17.1.1.2)
+#define LATER 0x80000000 // in a queue, beside a message's index: what follows its response
 
 static struct plan {
 	struct replay_plan *is; // as it was written, in one piece
@@ -54,6 +55,8 @@ struct line {
 	bool serves;
 	u32 number; // of the connection
 	u32 next, have; // TCP: the message that is being read, and its octets so far
+	u32 later; // of what follows responses: the client's next of TCP, or the server's next, by its response in the queue
+	bool reads_later;
 	// Messages to write: from `head` in the queue, from `ready` not written, from `seen` waiting for room in it.
 	u32 *queue, capacity, head, ready, seen, tail;
 	u32 queued; // octets in the queue
@@ -81,13 +84,20 @@ static void fail(int fault)
 		wake_up_process(plan->runs);
 }
 
-static struct replay_message *message(u32 index) { return &plan->messages[index]; }
+static struct replay_message *message(u32 entry) { return &plan->messages[entry & ~LATER]; }
 
-static u32 size_of(const struct replay_message *m, bool response) { return response ? m->response_size : m->request_size; }
-
-static const u8 *text_of(const struct replay_message *m, bool response)
+static u32 size_of(u32 entry, bool response)
 {
-	return plan->octets + (response ? m->response_at : m->request_at);
+	const struct replay_message *m = message(entry);
+
+	return entry & LATER ? m->later_size : response ? m->response_size : m->request_size;
+}
+
+static const u8 *text_of(u32 entry, bool response)
+{
+	const struct replay_message *m = message(entry);
+
+	return plan->octets + (entry & LATER ? m->later_at : response ? m->response_at : m->request_at);
 }
 
 // --- Writing --------------------------------------------------------------------------------------------
@@ -108,7 +118,7 @@ static void admit(struct line *line)
 				wake_up_process(plan->runs);
 			}
 		}
-		line->queued += size_of(m, line->serves);
+		line->queued += size_of(index, line->serves);
 		line->queue[line->ready++] = index;
 		wake_up(&line->more);
 	}
@@ -117,7 +127,8 @@ static void admit(struct line *line)
 static void enqueue(struct line *line, u32 index)
 {
 	if (!line->queue) {
-		line->capacity = (plan->is->repeats ? COPIES : 1) * (plan->is->count / plan->is->connections + 1);
+		line->capacity = plan->is->repeats ? COPIES : plan->is->later_ns ? 2 : 1;
+		line->capacity *= plan->is->count / plan->is->connections + 1;
 		line->queue = vmalloc(array_size(line->capacity, sizeof(u32)));
 	}
 	if (!line->queue || line->tail == line->capacity)
@@ -128,10 +139,11 @@ static void enqueue(struct line *line, u32 index)
 
 static void written(struct line *line)
 {
-	struct replay_message *m = message(line->queue[line->head++]);
+	u32 entry = line->queue[line->head++];
+	struct replay_message *m = message(entry);
 
 	line->written = 0;
-	line->queued -= size_of(m, line->serves);
+	line->queued -= size_of(entry, line->serves);
 	if (!line->serves && !m->sent++)
 		m->sent_ns = ktime_get_ns();
 	admit(line);
@@ -146,10 +158,8 @@ static int write_stream(struct line *line)
 	int i = 0, done;
 
 	for (at = line->head; at < line->ready && i < PARTS; at++, i++) {
-		const struct replay_message *m = message(line->queue[at]);
-
-		parts[i].iov_base = (void *)text_of(m, line->serves) + skip;
-		parts[i].iov_len = size_of(m, line->serves) - skip;
+		parts[i].iov_base = (void *)text_of(line->queue[at], line->serves) + skip;
+		parts[i].iov_len = size_of(line->queue[at], line->serves) - skip;
 		octets += parts[i].iov_len;
 		skip = 0;
 	}
@@ -157,7 +167,7 @@ static int write_stream(struct line *line)
 	if (done < 0)
 		return done;
 	for (octets = done; octets;) {
-		u32 left = size_of(message(line->queue[line->head]), line->serves) - line->written;
+		u32 left = size_of(line->queue[line->head], line->serves) - line->written;
 		u32 step = min_t(size_t, left, octets);
 
 		octets -= step;
@@ -170,12 +180,13 @@ static int write_stream(struct line *line)
 
 static int write_message(struct line *line)
 {
-	const struct replay_message *m = message(line->queue[line->head]);
+	u32 entry = line->queue[line->head];
+	const struct replay_message *m = message(entry);
 	u8 control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] = {};
 	struct cmsghdr *item = (struct cmsghdr *)control;
 	struct sctp_sndinfo *info = CMSG_DATA(item);
 	struct msghdr header = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	struct kvec part = { (void *)text_of(m, line->serves), size_of(m, line->serves) };
+	struct kvec part = { (void *)text_of(entry, line->serves), size_of(entry, line->serves) };
 	bool more = line->head + 1 < line->ready;
 	int done;
 
@@ -186,6 +197,7 @@ static int write_message(struct line *line)
 		item->cmsg_type = SCTP_SNDINFO;
 		item->cmsg_len = CMSG_LEN(sizeof(*info));
 		info->snd_sid = m->stream;
+		info->snd_ppid = htonl(plan->is->payload_protocol);
 		info->snd_flags = m->unordered ? SCTP_UNORDERED : 0;
 		if (plan->is->thin_ns && !more) {
 			line->written_at = now;
@@ -214,25 +226,31 @@ static int wait_for(struct line *line, __poll_t event, s64 until)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	wait_queue_head_t *queue = sk_sleep(line->socket->sk);
+	struct hrtimer_sleeper alarm;
 	int error = 0;
 
+	hrtimer_init_sleeper_on_stack(&alarm, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	hrtimer_set_expires(&alarm.timer, ns_to_ktime(until));
+	if (until)
+		hrtimer_sleeper_start_expires(&alarm, HRTIMER_MODE_ABS);
 	add_wait_queue(queue, &wait);
 	while (!error) {
 		__poll_t found = line->socket->ops->poll(line->file, line->socket, NULL);
-		s64 left = until - ktime_get_ns();
 
 		if (found & event || (found & EPOLLERR && (event == EPOLLIN || line->socket->type == SOCK_DGRAM)))
 			break; // an error is read
 		if (found & (EPOLLERR | EPOLLHUP))
 			error = -EPIPE;
-		else if (until && left <= 0)
+		else if (until && (s64)ktime_get_ns() >= until)
 			error = -ETIME;
 		else
-			wait_woken(&wait, TASK_INTERRUPTIBLE, until ? nsecs_to_jiffies(left) + 1 : MAX_SCHEDULE_TIMEOUT);
+			wait_woken(&wait, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 		if (signal_pending(current))
 			error = -EINTR;
 	}
 	remove_wait_queue(queue, &wait);
+	hrtimer_cancel(&alarm.timer);
+	destroy_hrtimer_on_stack(&alarm.timer);
 	return error;
 }
 
@@ -302,6 +320,12 @@ static void got(struct line *line, u32 index)
 	}
 }
 
+// Whether these octets begin what follows a response: another kind of message.
+static bool is_later(const struct line *line, const u8 *octets)
+{
+	return !line->serves && plan->is->later_ns && *octets != *text_of(0, true);
+}
+
 // Returns the message that these octets begin, or none.
 static int index_of(const struct line *line, const u8 *octets, size_t size)
 {
@@ -312,7 +336,7 @@ static int index_of(const struct line *line, const u8 *octets, size_t size)
 		return -EPROTO;
 	memcpy(digits, octets + key, 8);
 	if (plan->is->binary_keys)
-		index = get_unaligned_be32(octets + key);
+		index = get_unaligned_be32(octets + key) - plan->is->first_key;
 	else if (kstrtou32(digits, 16, &index))
 		return -EPROTO;
 	return index < plan->is->count ? index : -EPROTO;
@@ -321,24 +345,28 @@ static int index_of(const struct line *line, const u8 *octets, size_t size)
 static int read_stream(struct line *line, const u8 *octets, size_t size)
 {
 	while (size) {
-		const struct replay_message *m;
-		u32 whole, step;
+		u32 *at, entry, whole, step;
 
-		while (line->next < plan->is->count && message(line->next)->connection != line->number)
-			line->next++;
-		if (line->next == plan->is->count)
+		if (!line->have)
+			line->reads_later = is_later(line, octets);
+		at = line->reads_later ? &line->later : &line->next;
+		while (*at < plan->is->count && message(*at)->connection != line->number)
+			++*at;
+		if (*at == plan->is->count)
 			return -EPROTO;
-		m = message(line->next);
-		whole = size_of(m, !line->serves);
+		entry = line->reads_later ? *at | LATER : *at;
+		whole = size_of(entry, !line->serves);
 		step = min_t(size_t, size, whole - line->have);
-		if (memcmp(text_of(m, !line->serves) + line->have, octets, step))
+		if (memcmp(text_of(entry, !line->serves) + line->have, octets, step))
 			return -EPROTO;
 		octets += step;
 		size -= step;
 		line->have += step;
 		if (line->have < whole)
 			break;
-		got(line, line->next++);
+		if (!line->reads_later)
+			got(line, *at);
+		++*at;
 		line->have = 0;
 	}
 	return 0;
@@ -347,12 +375,12 @@ static int read_stream(struct line *line, const u8 *octets, size_t size)
 static int read_message(struct line *line, const u8 *octets, size_t size, const struct sockaddr_in *peer)
 {
 	int index = index_of(line, octets, size);
-	const struct replay_message *m;
 
+	if (size && is_later(line, octets))
+		return 0;
 	if (index < 0)
 		return index;
-	m = message(index);
-	if (size != size_of(m, !line->serves) || memcmp(text_of(m, !line->serves), octets, size))
+	if (size != size_of(index, !line->serves) || memcmp(text_of(index, !line->serves), octets, size))
 		return -EPROTO;
 	if (line->serves)
 		line->peer = *peer;
@@ -370,12 +398,36 @@ static void note_duplicates(const struct line *line)
 		plan->is->duplicates = association->stats.idupchunks;
 }
 
+// When the server sends what follows its next response; 0: never, or not known yet.
+static s64 later_due(struct line *line)
+{
+	if (!line->serves || !plan || !plan->is->later_ns)
+		return 0;
+	while (line->later < line->tail && line->queue[line->later] & LATER)
+		line->later++;
+	if (line->later == line->tail)
+		return 0;
+	return roundup(message(line->queue[line->later])->arrived_ns + plan->is->later_ns, plan->is->tick_ns);
+}
+
+static void send_later(struct line *line)
+{
+	s64 due;
+
+	while ((due = later_due(line)) && due <= (s64)ktime_get_ns())
+		enqueue(line, line->queue[line->later++] | LATER);
+}
+
 // Reads what is there, as the programs do before they send the answers. Returns 0 at the end of the connection.
 static int read_some(struct line *line)
 {
 	bool tcp = is_stream(line), datagrams = line->socket->type == SOCK_DGRAM;
-	int octets = 0, reads, error = wait_for(line, EPOLLIN, 0);
+	int octets = 0, reads, error = wait_for(line, EPOLLIN, later_due(line));
 
+	if (error == -ETIME) {
+		send_later(line);
+		return 1;
+	}
 	for (reads = 0; !error && reads < READS && octets < BUFFER; reads++) {
 		struct sockaddr_in peer;
 		struct msghdr header = { .msg_name = tcp ? NULL : &peer };
@@ -602,7 +654,8 @@ static bool sound(const struct plan *one)
 		const struct replay_message *m = &one->messages[i];
 
 		if (!m->request_size || m->request_size > BUFFER || (u64)m->request_at + m->request_size > one->is->octets ||
-		    (u64)m->response_at + m->response_size > one->is->octets || m->connection >= one->is->connections)
+		    (u64)m->response_at + m->response_size > one->is->octets ||
+		    (u64)m->later_at + m->later_size > one->is->octets || m->connection >= one->is->connections)
 			return false;
 	}
 	return true;
