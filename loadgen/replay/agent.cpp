@@ -27,10 +27,25 @@ using Clock = std::chrono::steady_clock;
 
 std::int64_t nanoseconds(std::chrono::nanoseconds time) { return time.count(); }
 
-/// As simco-loadgen's timers have it, whose kernel counts microseconds from when one was set first.
-std::int64_t on_timer(std::int64_t time_ns, std::int64_t set_ns) {
+/// When simco-loadgen opens its connections, and when its schedule begins. Times are of
+/// CLOCK_MONOTONIC, nanoseconds.
+struct Times {
+  std::int64_t opened;
+  std::int64_t start;
+};
+
+/// Its timer counts microseconds from when it was set: by its look at the connections each
+/// kWatchInterval, or for the first transaction if that comes before the next look.
+std::int64_t set_at(const Times& times, std::int64_t first_due) {
+  const auto interval = nanoseconds(kWatchInterval);
+  const auto begun = times.start - nanoseconds(kStartDelay);
+  const auto next_look = begun + interval - (begun - times.opened) % interval;
+  return first_due < next_look ? begun : times.opened;
+}
+
+std::int64_t on_timer(std::int64_t time, std::int64_t set) {
   constexpr std::int64_t kMicrosecond = 1000;
-  return set_ns + (time_ns - set_ns + kMicrosecond - 1) / kMicrosecond * kMicrosecond;
+  return set + (time - set + kMicrosecond - 1) / kMicrosecond * kMicrosecond;
 }
 
 /// The sockets of a run.
@@ -69,13 +84,15 @@ void set_rules(replay_plan& plan, const Settings& settings) {
 }
 
 Plan planned(const Settings& settings, const Script& script, const Connections& connections,
-             std::int64_t first_ns, std::int64_t start_ns) {
+             const Times& times) {
   Plan plan;
   set_rules(plan.is, settings);
-  for (Offer offer(settings.generator); !offer.over();) {
+  Offer offer(settings.generator);
+  const auto set = set_at(times, times.start + offer.next_ns());
+  while (!offer.over()) {
     const auto sample = offer.take(0);
     replay_message message{};
-    message.due_ns = on_timer(start_ns + sample.scheduled_ns, first_ns);
+    message.due_ns = on_timer(times.start + sample.scheduled_ns, set);
     message.connection = static_cast<std::uint16_t>(sample.index % settings.connections);
     const auto& place = connections.places[message.connection];
     const auto exchange = script.exchange(sample.index, place);
@@ -155,11 +172,12 @@ int offer(const Settings& settings, const Script& script) {
   ordered_json parameters;
   settings.workload().write_parameters(parameters, settings.generator.seed);
   const Device device;
-  const auto first_ns = nanoseconds(Clock::now().time_since_epoch());
+  Times times{};
+  times.opened = nanoseconds(Clock::now().time_since_epoch());
   const auto connections = connect(settings, script, device.fd());
   if (settings.hold) wait_for_start();
-  const auto start_ns = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
-  const auto reason = run(device.fd(), planned(settings, script, connections, first_ns, start_ns));
+  times.start = nanoseconds((Clock::now() + kStartDelay).time_since_epoch());
+  const auto reason = run(device.fd(), planned(settings, script, connections, times));
   const auto figures_at_the_end = net::figures_of(connections.sockets);
   const Plan plan = Plan::read(device.fd());
   net::finish(connections.sockets);
@@ -169,11 +187,11 @@ int offer(const Settings& settings, const Script& script) {
     if (message.tried_ns == 0) break;  // aborted before it was due
     const auto sample = again.take(0);
     if (again.measured(sample)) {
-      record(sample, message, settings.generator.warmup, start_ns, recorder);
+      record(sample, message, settings.generator.warmup, times.start, recorder);
     }
   }
   auto json = document(parameters, plan, recorder);
-  json["start_ns"] = start_ns;
+  json["start_ns"] = times.start;
   json["aborted"] = !reason.empty();
   json["abort_reason"] = reason.empty() ? ordered_json(nullptr) : ordered_json(reason);
   json["transport_stats"] = figures_at_the_end;
