@@ -1,3 +1,4 @@
+// Encodes the messages of agent and middlebox, and opens the session.
 #include "loadgen/per/per_script.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// Makes the texts of the calls, and turns what has happened into the files of simco-sip.
 #include "loadgen/sip/sip_script.hpp"
 
 #include <fmt/format.h>

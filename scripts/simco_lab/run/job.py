@@ -101,8 +101,9 @@ def server_command(point, network, sctp_options):
 
 def replayed(point):
     """Whether the kernel of user-mode Linux can send and answer the messages itself (vm/replay.c)."""
-    return (WORKLOADS[point.workload].replays and point.backend == "null" and point.variant.transport.replays and not point.setup.burst
-            and not proxies.proxied(point) and not NETWORKS[point.setup.network].second)
+    able = (WORKLOADS[point.workload], BACKENDS[point.backend], point.variant.transport)
+    return (all(row.replays for row in able) and not point.setup.burst and not proxies.proxied(point)
+            and not NETWORKS[point.setup.network].second)
 
 
 def in_kernel(server, load):

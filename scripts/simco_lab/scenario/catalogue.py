@@ -142,10 +142,11 @@ class Backend:
     name: str  # of simco-middlebox's --backend
     options: tuple = ()
     guest_modules: tuple = ()
+    replays: bool = False  # whether the kernel of user-mode Linux can stand for it
 
 
 BACKENDS = table(
-    Backend("null"),
+    Backend("null", replays=True),
     Backend("nftables", options=("--internal-if", "inner", "--external-if", "right", "--keep-rules=false"),
             guest_modules=("nft_objref", "nft_ct", "nf_conntrack")),
 )
