@@ -1,6 +1,5 @@
 """The results of a scenario: the combinations of its points that have been run."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -34,8 +33,7 @@ class Results(Selectable):
                 self.missing.append(point)
                 continue
             run = json.loads((run_folder / "run.json").read_text())
-            with gzip.open(run_folder / "samples.csv.gz", "rt") as samples:
-                scheduled, times = read_samples(samples, scenario.setup.measure)
+            scheduled, times = read_samples(run_folder / "samples.csv.gz", scenario.setup.measure)
             combination = found.setdefault(point.conditions, Combination(point.conditions, [], []))
             combination.runs.append(run)
             combination.replications.append(point.replication)
