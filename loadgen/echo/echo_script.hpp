@@ -9,7 +9,7 @@ namespace simco::loadgen {
 /// Echo messages, numbered on each connection.
 class EchoScript final : public replay::Script {
  public:
-  /// Throws std::runtime_error if the transport has messages and there are several connections.
+  /// Throws std::runtime_error if the transport is not reliable.
   explicit EchoScript(const Settings& settings);
 
   void open(const net::BareSocket&) const override {}

@@ -61,23 +61,22 @@ void PerScript::open(const net::BareSocket& connection) const {
 }
 
 replay::Exchange PerScript::exchange(std::uint64_t index, const replay::Place& place) const {
-  const auto number = static_cast<std::uint32_t>(index);
-  const TransactionId tid{kFirstTid + number};
-  const PolicyRuleId pid{1 + number};
+  const TransactionId tid{static_cast<std::uint32_t>(kFirstTid + index)};
+  const auto rule = static_cast<std::uint32_t>(1 + index);
   const auto request = call_pinhole(index);
   AddressTuple outside = request.internal;
   AddressTuple inside = request.external;
   outside.location = Location::kOutside;
   inside.location = Location::kInside;
-  const PerReply reply{.pid = pid,
-                       .group = {1 + number},
+  const PerReply reply{.pid = {rule},
+                       .group = {rule},
                        .lifetime = request.lifetime,
                        .outside = outside,
                        .inside = inside};
   // The stream's first notification is its first: the session's opening had no TID of the box.
   const std::uint32_t before = tid.value % place.streams == 0 ? place.streams : 0;
   return {tid.value, encoded(tid, request), encoded(tid, reply),
-          encoded({tid.value - before}, AreNotification{pid, {0}})};
+          encoded({tid.value - before}, AreNotification{{rule}, {0}})};
 }
 
 void PerScript::complete(replay_plan& plan, const replay::Exchange&) const {

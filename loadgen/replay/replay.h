@@ -41,8 +41,8 @@ struct replay_plan {
 	__u32 connections;
 	__u32 octets;
 	__u32 request_key, response_key; /* where messages have their index, as eight hexadecimal digits, or */
-	__u32 binary_keys; /* as four octets, */
-	__u32 first_key; /* the first message's */
+	__u32 binary_keys; /* as four octets: their place on their connection, */
+	__u32 first_key; /* from this on */
 	__u32 repeats; /* the transport loses messages: copies after 1, 3, 7, ... T1 until the response */
 	__u32 thin_ns; /* SCTP: a message has the I bit so long after the last one; 0: none has */
 	__u32 run; /* for the programs: of the messages' calls */

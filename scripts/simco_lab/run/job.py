@@ -101,9 +101,10 @@ def server_command(point, network, sctp_options):
 
 def replayed(point):
     """Whether the kernel of user-mode Linux can send and answer the messages itself (vm/replay.c)."""
-    able = (WORKLOADS[point.workload], BACKENDS[point.backend], point.variant.transport)
-    return (all(row.replays for row in able) and not point.setup.burst and not proxies.proxied(point)
-            and not NETWORKS[point.setup.network].second)
+    workload = WORKLOADS[point.workload]
+    able = all(row.replays for row in (workload, BACKENDS[point.backend], point.variant.transport))
+    told = workload.backend and point.variant.connections > 1  # a middlebox tells each session of an agent of the others' rules
+    return able and not told and not point.setup.burst and not proxies.proxied(point) and not NETWORKS[point.setup.network].second
 
 
 def in_kernel(server, load):

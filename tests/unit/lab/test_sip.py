@@ -68,6 +68,18 @@ class Programs(unittest.TestCase):
         for changes in (dict(burst=300), dict(network="two-paths", skip_s=0, matrix=dict(variant=["tcp"], profile=["modern"], paths=[2]))):
             self.assertNotIn("simco-replay", job.Job(trial.points(TRIAL, capture=False, **changes)[0], True).files["settings"])
 
+    def test_what_it_does_of_other_workloads(self):
+        def replayed(workload, variant, **dimensions):
+            matrix = dict(variant=[variant], delay_ms=[10], rate=[10], **{name: [value] for name, value in dimensions.items()})
+            sizes = dict(quick=dict(count=1000), full=dict(count=1000))
+            [point] = trial.points(dict(workload=workload, matrix=matrix, **sizes))
+            return "simco-replay" in job.Job(point, True).files["settings"]
+
+        self.assertTrue(replayed("per", "tcp") and replayed("per", "sctp-16") and replayed("echo", "tcp-4"))
+        self.assertFalse(replayed("per", "quic-16") or replayed("echo", "usrsctp-4"))
+        self.assertFalse(replayed("per", "tcp", backend="nftables"))
+        self.assertFalse(replayed("per", "tcp-4"), "each session would hear of the others' rules")
+
     def test_captures_at_both_ends(self):
         first, second = self.files["sctp-1"]["background"].splitlines()
         self.assertIn("-s 1600 -B 8192 -i left -w $out/agent.pcap 'ip and dst host 10.72.2.1'", first)

@@ -336,7 +336,7 @@ static int index_of(const struct line *line, const u8 *octets, size_t size)
 		return -EPROTO;
 	memcpy(digits, octets + key, 8);
 	if (plan->is->binary_keys)
-		index = get_unaligned_be32(octets + key) - plan->is->first_key;
+		index = (get_unaligned_be32(octets + key) - plan->is->first_key) * plan->is->connections + line->number;
 	else if (kstrtou32(digits, 16, &index))
 		return -EPROTO;
 	return index < plan->is->count ? index : -EPROTO;
