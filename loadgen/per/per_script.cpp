@@ -17,9 +17,11 @@ namespace {
 constexpr TransactionId kSessionTid{0};
 constexpr std::uint32_t kFirstTid = 1;
 constexpr std::uint32_t kTidAt = 4;  // RFC 4540 section 4.1
-/// As simco-middlebox has them: how exactly a rule ends, and the longest lifetime.
+/// As simco-middlebox has them: how exactly a rule ends, the longest lifetime, and how many rules
+/// there may be.
 constexpr std::chrono::nanoseconds kExpiryTick = std::chrono::milliseconds(100);
 constexpr std::uint32_t kLifetimeMaxS = 3600;
+constexpr std::uint64_t kRulesMax = 1'048'576;
 
 std::vector<std::byte> encoded(TransactionId tid, const Body& body) {
   std::vector<std::byte> octets(encoded_size(body));
@@ -52,6 +54,9 @@ PerScript::PerScript(const Settings& settings) {
   nlohmann::ordered_json parameters;
   settings.workload().write_parameters(parameters, settings.generator.seed);
   if (settings.connections > 1) throw std::runtime_error("a replay of PER has one connection");
+  if (settings.generator.count.value_or(0) + settings.generator.warmup > kRulesMax) {
+    throw std::runtime_error("a replay of PER grants every rule, and these are too many");
+  }
   if (parameters["rules"] != 0) throw std::runtime_error("a replay of PER keeps all rules");
 }
 

@@ -15,8 +15,8 @@ namespace simco::loadgen {
 /// are in the order of arrival.
 class PerScript final : public replay::Script {
  public:
-  /// Throws std::runtime_error if rules are deleted, or if there are several connections: a
-  /// middlebox tells each session of an agent of the others' rules.
+  /// Throws std::runtime_error if a middlebox would refuse some rules, if rules are deleted, or if
+  /// there are several connections: each session of an agent is told of the others' rules.
   explicit PerScript(const Settings& settings);
 
   void open(const net::BareSocket& connection) const override;

@@ -5,8 +5,11 @@
 //   simco-replay box COMMAND OF THE SERVER
 //
 // The server is simco-middlebox, simco-echo or simco-sip.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <string_view>
 
 #include "loadgen/echo/echo_options.hpp"
@@ -34,6 +37,7 @@ int as_agent(std::string_view server, Words words, Words load) {
   if (!settings) return cli::leave(settings.error());
   if (server == "simco-echo") return replay::offer(*settings, EchoScript(*settings));
   if (server == "simco-middlebox") return replay::offer(*settings, PerScript(*settings));
+  if (server != "simco-sip") throw std::runtime_error(fmt::format("no replay of {}", server));
   const auto box = parsed(parse_sip_settings, words);
   if (!box) return cli::leave(box.error());
   return replay::offer(*settings, SipScript(*settings, *box));
@@ -47,6 +51,9 @@ int as_box(std::string_view server, Words words) {
     return 0;
   }
   const bool is_echo = server == "simco-echo";
+  if (!is_echo && server != "simco-middlebox") {
+    throw std::runtime_error(fmt::format("no replay of {}", server));
+  }
   const auto settings = parsed(is_echo ? parse_echo_settings : parse_box_settings, words);
   if (!settings) return cli::leave(settings.error());
   replay::serve(*settings, [is_echo](const auto& connection) {

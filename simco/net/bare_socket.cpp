@@ -64,6 +64,8 @@ BareSocket opened(Transport transport, const SctpOptions& sctp) {
   return socket;
 }
 
+int in_ms(std::chrono::milliseconds time) { return static_cast<int>(time.count()); }
+
 /// Returns false if none of the events came in time.
 bool wait_for(int fd, short events, int limit_ms) {
   pollfd one{fd, events, 0};
@@ -173,7 +175,8 @@ void BareSocket::send(std::span<const std::byte> message, std::uint32_t payload_
 std::vector<std::byte> BareSocket::receive(std::size_t size) const {
   std::vector<std::byte> message(size);
   for (std::size_t at = 0; at < size;) {
-    wait_for(fd_, POLLIN, -1);
+    if (!wait_for(fd_, POLLIN, in_ms(kCloseTimeout)))
+      throw std::runtime_error("the peer is silent");
     iovec room{message.data() + at, size - at};
     msghdr header{};
     header.msg_iov = &room;
@@ -199,11 +202,10 @@ std::uint16_t BareSocket::streams() const {
 
 void finish(std::span<const BareSocket> sockets) {
   for (const auto& socket : sockets) ::shutdown(socket.fd(), SHUT_WR);
-  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(kCloseTimeout);
   for (const auto& socket : sockets) {
     const int protocol = protocol_of(socket.fd());
     if (protocol == IPPROTO_UDP) continue;
-    if (wait_for(socket.fd(), POLLRDHUP, static_cast<int>(limit.count()))) continue;
+    if (wait_for(socket.fd(), POLLRDHUP, in_ms(kCloseTimeout))) continue;
     if (protocol != IPPROTO_SCTP) continue;
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

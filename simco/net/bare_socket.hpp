@@ -37,7 +37,7 @@ class BareSocket {
   /// Sends a message, over SCTP on stream 0 with that payload protocol, as the first of a flow. It
   /// must fit.
   void send(std::span<const std::byte> message, std::uint32_t payload_protocol) const;
-  /// Waits for a message of that size.
+  /// Waits for a message of that size, for kCloseTimeout.
   std::vector<std::byte> receive(std::size_t size) const;
 
   HostPort local() const;

@@ -124,7 +124,7 @@ class Workload:
     octets: int = 0  # of a message; 0: they vary
     # Whether it is SIP: a scenario's keys for SIP concern it, it sends again what gets lost, its server notes arrivals.
     sip: bool = False
-    replays: bool = False  # whether the kernel of user-mode Linux can send and answer its messages itself, over transports with that
+    replays: bool = False  # whether the kernel of user-mode Linux can send and answer its messages, over transports that have it, too
     always_ordered: str = ""  # why there are no unordered variants; empty: there are
 
 

@@ -28,7 +28,7 @@
 #define READS 256
 #define QUEUED 262144
 #define WATCH_NS (100 * NSEC_PER_MSEC) // how often programs look whether a message waits too long
-#define PARTS 256 // messages in one write to TCP
+#define PARTS ((QUEUED + BUFFER) / 24) // messages in one write to TCP: all that a queue has, of the shortest
 #define COPIES 7 // of a message at most (RFC 3261 17.1.1.2)
 #define LATER 0x80000000 // in a queue, beside a message's index: what follows its response
 
@@ -106,8 +106,8 @@ static const u8 *text_of(u32 entry, bool response)
 static void admit(struct line *line)
 {
 	while (line->seen < line->tail && line->queued <= QUEUED) {
-		u32 index = line->queue[line->seen++];
-		struct replay_message *m = message(index);
+		u32 entry = line->queue[line->seen++];
+		struct replay_message *m = message(entry);
 
 		if (m->lost && !line->serves)
 			continue; // while it waited
@@ -118,13 +118,13 @@ static void admit(struct line *line)
 				wake_up_process(plan->runs);
 			}
 		}
-		line->queued += size_of(index, line->serves);
-		line->queue[line->ready++] = index;
+		line->queued += size_of(entry, line->serves);
+		line->queue[line->ready++] = entry;
 		wake_up(&line->more);
 	}
 }
 
-static void enqueue(struct line *line, u32 index)
+static void enqueue(struct line *line, u32 entry)
 {
 	if (!line->queue) {
 		line->capacity = plan->is->repeats ? COPIES : plan->is->later_ns ? 2 : 1;
@@ -133,7 +133,7 @@ static void enqueue(struct line *line, u32 index)
 	}
 	if (!line->queue || line->tail == line->capacity)
 		return fail(-ENOSPC);
-	line->queue[line->tail++] = index;
+	line->queue[line->tail++] = entry;
 	admit(line);
 }
 
@@ -230,9 +230,10 @@ static int wait_for(struct line *line, __poll_t event, s64 until)
 	int error = 0;
 
 	hrtimer_init_sleeper_on_stack(&alarm, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	hrtimer_set_expires(&alarm.timer, ns_to_ktime(until));
-	if (until)
+	if (until) {
+		hrtimer_set_expires(&alarm.timer, ns_to_ktime(until));
 		hrtimer_sleeper_start_expires(&alarm, HRTIMER_MODE_ABS);
+	}
 	add_wait_queue(queue, &wait);
 	while (!error) {
 		__poll_t found = line->socket->ops->poll(line->file, line->socket, NULL);
@@ -244,7 +245,7 @@ static int wait_for(struct line *line, __poll_t event, s64 until)
 		else if (until && (s64)ktime_get_ns() >= until)
 			error = -ETIME;
 		else
-			wait_woken(&wait, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+			wait_woken(&wait, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT); // no time passes since the look at the clock
 		if (signal_pending(current))
 			error = -EINTR;
 	}
@@ -332,13 +333,15 @@ static int index_of(const struct line *line, const u8 *octets, size_t size)
 	u32 key = line->serves ? plan->is->request_key : plan->is->response_key, index;
 	char digits[9] = {};
 
-	if (size < key + 8)
+	if (size < key + (plan->is->binary_keys ? sizeof(index) : sizeof(digits) - 1))
 		return -EPROTO;
-	memcpy(digits, octets + key, 8);
-	if (plan->is->binary_keys)
+	if (plan->is->binary_keys) {
 		index = (get_unaligned_be32(octets + key) - plan->is->first_key) * plan->is->connections + line->number;
-	else if (kstrtou32(digits, 16, &index))
-		return -EPROTO;
+	} else {
+		memcpy(digits, octets + key, sizeof(digits) - 1);
+		if (kstrtou32(digits, 16, &index))
+			return -EPROTO;
+	}
 	return index < plan->is->count ? index : -EPROTO;
 }
 
@@ -374,10 +377,11 @@ static int read_stream(struct line *line, const u8 *octets, size_t size)
 
 static int read_message(struct line *line, const u8 *octets, size_t size, const struct sockaddr_in *peer)
 {
-	int index = index_of(line, octets, size);
+	int index;
 
 	if (size && is_later(line, octets))
-		return 0;
+		return 0; // not compared: over several streams, its rule is another one
+	index = index_of(line, octets, size);
 	if (index < 0)
 		return index;
 	if (size != size_of(index, !line->serves) || memcmp(text_of(index, !line->serves), octets, size))
