@@ -30,6 +30,11 @@ inline constexpr std::chrono::milliseconds kReopenPauseFirst{100};
 inline constexpr std::chrono::seconds kReopenPauseMax{30};
 /// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
+/// Of simco-middlebox, for whom a replay answers: how many rules there may be, the longest lifetime
+/// (seconds), and how exactly rules end.
+inline constexpr std::uint64_t kReplayedRulesMax = 1'048'576;
+inline constexpr std::uint32_t kReplayedLifetimeMaxS = 3600;
+inline constexpr std::chrono::milliseconds kReplayedExpiryTick{100};
 /// Maximum length of the line that ends `--hold`, octets.
 inline constexpr std::size_t kStartLineMax = 1024;
 

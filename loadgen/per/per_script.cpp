@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "loadgen/limits.hpp"
 #include "loadgen/per/per_client.hpp"
 #include "simco/cli/options.hpp"
 #include "simco/cli/transport_arguments.hpp"
@@ -17,11 +18,6 @@ namespace {
 constexpr TransactionId kSessionTid{0};
 constexpr std::uint32_t kFirstTid = 1;
 constexpr std::uint32_t kTidAt = 4;  // RFC 4540 section 4.1
-/// As simco-middlebox has them: how exactly a rule ends, the longest lifetime, and how many rules
-/// there may be.
-constexpr std::chrono::nanoseconds kExpiryTick = std::chrono::milliseconds(100);
-constexpr std::uint32_t kLifetimeMaxS = 3600;
-constexpr std::uint64_t kRulesMax = 1'048'576;
 
 std::vector<std::byte> encoded(TransactionId tid, const Body& body) {
   std::vector<std::byte> octets(encoded_size(body));
@@ -44,7 +40,7 @@ std::vector<std::byte> session_reply() {
   abilities.packet_filter = abilities.disable_rules = true;
   abilities.internal_wildcards = abilities.external_wildcards = abilities.port_wildcards = true;
   abilities.internal_versions = abilities.external_versions = 3;
-  abilities.lifetime_max_s = kLifetimeMaxS;
+  abilities.lifetime_max_s = kReplayedLifetimeMaxS;
   return encoded(kSessionTid, SeReply{abilities});
 }
 
@@ -54,7 +50,7 @@ PerScript::PerScript(const Settings& settings) {
   nlohmann::ordered_json parameters;
   settings.workload().write_parameters(parameters, settings.generator.seed);
   if (settings.connections > 1) throw std::runtime_error("a replay of PER has one connection");
-  if (settings.generator.count.value_or(0) + settings.generator.warmup > kRulesMax) {
+  if (settings.generator.count.value_or(0) + settings.generator.warmup > kReplayedRulesMax) {
     throw std::runtime_error("a replay of PER grants every rule, and these are too many");
   }
   if (parameters["rules"] != 0) throw std::runtime_error("a replay of PER keeps all rules");
@@ -92,7 +88,7 @@ void PerScript::complete(replay_plan& plan, const replay::Exchange&) const {
   plan.timer_b_ns = plan.timeout_ns;
   plan.later_ns =
       std::chrono::nanoseconds(std::chrono::seconds(call_pinhole(0).lifetime.seconds)).count();
-  plan.tick_ns = kExpiryTick.count();
+  plan.tick_ns = std::chrono::nanoseconds(kReplayedExpiryTick).count();
 }
 
 void open_session(const net::BareSocket& connection) {

@@ -6,10 +6,12 @@
 #include <sstream>
 
 #include "loadgen/echo/echo_message.hpp"
+#include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
 #include "loadgen/per/per_client.hpp"
 #include "loadgen/recorder.hpp"
 #include "middlebox/policy/checks.hpp"
+#include "middlebox/policy/limits.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -203,6 +205,12 @@ TEST(Recorder, CountsAndWritesSamplesInOrder) {
             "1,2,0,1000,1020,1500,refused\n"
             "2,3,0,2000,2020,,timed_out\n");
   EXPECT_FALSE(recorder.write_samples("/nonexistent/samples.csv"));
+}
+
+TEST(Replay, KnowsTheMiddlebox) {
+  EXPECT_EQ(kReplayedRulesMax, policy::kRulesMaxDefault);
+  EXPECT_EQ(kReplayedLifetimeMaxS, policy::kLifetimeMaxDefault);
+  EXPECT_EQ(kReplayedExpiryTick, policy::kExpiryTick);
 }
 
 }  // namespace
