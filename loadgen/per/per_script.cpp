@@ -74,7 +74,7 @@ replay::Exchange PerScript::exchange(std::uint64_t index, const replay::Place& p
                        .lifetime = request.lifetime,
                        .outside = outside,
                        .inside = inside};
-  // The stream's first notification is its first: the session's opening had no TID of the box.
+  // Each side has the TIDs of a stream in turn. The agent's first of stream 0 is that of its SE.
   const std::uint32_t before = tid.value % place.streams == 0 ? place.streams : 0;
   return {tid.value, encoded(tid, request), encoded(tid, reply),
           encoded({tid.value - before}, AreNotification{{rule}, {0}})};
