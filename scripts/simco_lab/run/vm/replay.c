@@ -617,6 +617,8 @@ static int run(struct end *end)
 			plan->stirred = false;
 			continue;
 		}
+		if (which && over(message(next[which])))
+			continue; // meanwhile
 		if (which == COPIES) {
 			message(next[which]++)->lost = 1;
 			plan->open--;
