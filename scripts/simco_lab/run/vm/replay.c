@@ -380,7 +380,7 @@ static int read_message(struct line *line, const u8 *octets, size_t size, const 
 	int index;
 
 	if (size && is_later(line, octets))
-		return 0; // not compared: over several streams, its rule is another one
+		return 0; // not compared: its key is of its own kind
 	index = index_of(line, octets, size);
 	if (index < 0)
 		return index;
