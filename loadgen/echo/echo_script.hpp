@@ -12,7 +12,6 @@ class EchoScript final : public replay::Script {
   /// Throws std::runtime_error if the transport is not reliable.
   explicit EchoScript(const Settings& settings);
 
-  void open(const net::BareSocket&) const override {}
   replay::Exchange exchange(std::uint64_t index, const replay::Place& place) const override;
   void complete(replay_plan& plan, const replay::Exchange& first) const override;
 

@@ -29,7 +29,7 @@ std::vector<std::byte> encoded(TransactionId tid, const Body& body) {
 /// Waits for that message. Throws std::runtime_error if another comes.
 void expect(const net::BareSocket& connection, const std::vector<std::byte>& message) {
   if (connection.receive(message.size()) != message) {
-    throw std::runtime_error("the peer opens another session");
+    throw std::runtime_error("the other end is not simco-replay");
   }
 }
 

@@ -26,6 +26,8 @@ using namespace simco::loadgen;
 
 using Words = std::span<char* const>;
 
+constexpr std::string_view kServers[] = {"simco-middlebox", "simco-echo", "simco-sip"};
+
 /// Calls `parse` with the words.
 template <class Parse>
 auto parsed(Parse parse, Words words) {
@@ -37,7 +39,6 @@ int as_agent(std::string_view server, Words words, Words load) {
   if (!settings) return cli::leave(settings.error());
   if (server == "simco-echo") return replay::offer(*settings, EchoScript(*settings));
   if (server == "simco-middlebox") return replay::offer(*settings, PerScript(*settings));
-  if (server != "simco-sip") throw std::runtime_error(fmt::format("no replay of {}", server));
   const auto box = parsed(parse_sip_settings, words);
   if (!box) return cli::leave(box.error());
   return replay::offer(*settings, SipScript(*settings, *box));
@@ -51,9 +52,6 @@ int as_box(std::string_view server, Words words) {
     return 0;
   }
   const bool is_echo = server == "simco-echo";
-  if (!is_echo && server != "simco-middlebox") {
-    throw std::runtime_error(fmt::format("no replay of {}", server));
-  }
   const auto settings = parsed(is_echo ? parse_echo_settings : parse_box_settings, words);
   if (!settings) return cli::leave(settings.error());
   replay::serve(*settings, [is_echo](const auto& connection) {
@@ -69,6 +67,9 @@ int main(int argc, char** argv) {
   const auto end = std::ranges::find(words, std::string_view("--"));
   const auto at = static_cast<std::size_t>(end - words.begin());
   try {
+    if (argc > 2 && std::ranges::find(kServers, argv[2]) == std::end(kServers)) {
+      throw std::runtime_error(fmt::format("no replay of {}", argv[2]));
+    }
     if (argc > 2 && end == words.end()) return as_box(argv[2], words.subspan(2));
     if (argc > 2) return as_agent(argv[2], words.subspan(2, at - 2), words.subspan(at + 1));
     cli::complain("simco-replay", "the laboratory starts it (scripts/lab run --engine uml)");

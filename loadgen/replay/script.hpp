@@ -33,8 +33,8 @@ class Script {
   Script& operator=(const Script&) = delete;
   virtual ~Script() = default;
 
-  /// What the agent says before its transactions. Throws std::runtime_error.
-  virtual void open(const net::BareSocket& connection) const = 0;
+  /// Opens a session over the connection, if there is one. Throws std::runtime_error.
+  virtual void open(const net::BareSocket&) const {}
   /// The transaction at that place of the schedule, over that connection.
   virtual Exchange exchange(std::uint64_t index, const Place& place) const = 0;
   /// Sets where messages have their index, and timers other than --timeout; `first` is the first

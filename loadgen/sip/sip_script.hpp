@@ -15,7 +15,6 @@ class SipScript final : public replay::Script {
  public:
   SipScript(const Settings& settings, const SipSettings& box);
 
-  void open(const net::BareSocket&) const override {}
   replay::Exchange exchange(std::uint64_t index, const replay::Place& place) const override;
   void complete(replay_plan& plan, const replay::Exchange& first) const override;
 
