@@ -199,7 +199,7 @@ class Job:
         counted = {direction: what + messages(point) for direction, what in network.directions.items()}
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
-            "setup": lines(ends + network.setup(point)),
+            "setup": lines(sorted(ends + network.setup(point), key=lambda command: command[0])),  # by namespace
             "background": lines(captures(point, network) + traffic.programs(point, network)),
             "arm": lines(network.arm(point)),
             "events": lines(network.events(point)),

@@ -30,7 +30,7 @@ class End:
         return self.name, f"ip route change default via {self.gateway} dev {self.device} {words}"
 
     def sysctl(self, key, value):
-        return self.name, f"sysctl -q -w '{key}={value}'"
+        return self.name, f"echo '{value}' >/proc/sys/{key.replace('.', '/')}"
 
 
 @dataclass(frozen=True)

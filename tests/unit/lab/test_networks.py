@@ -47,10 +47,10 @@ class Setup(unittest.TestCase):
         self.assertNotEqual(files(matrix=DRD)["setup"], files(matrix=DRD, seed=2)["setup"])
 
     def test_congestion_control_and_profile(self):
-        self.assertIn("agent sysctl -q -w 'net.ipv4.tcp_congestion_control=vegas'", files("tcp@vegas")["setup"])
+        self.assertIn("agent echo 'vegas' >/proc/sys/net/ipv4/tcp_congestion_control", files("tcp@vegas")["setup"])
         old = files("tcp", "2006")["setup"]
         self.assertIn("box ip route change default via 10.72.2.2 dev right initcwnd 3", old)
-        self.assertIn("net.ipv4.tcp_congestion_control=bic", old)
+        self.assertIn("agent echo 'bic' >/proc/sys/net/ipv4/tcp_congestion_control\n", old)
         self.assertEqual(files("sctp-1", "2006")["setup"], files("sctp-1")["setup"])
 
     def test_the_mtu_changes_at_both_ends_of_the_link(self):
