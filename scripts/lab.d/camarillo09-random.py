@@ -20,7 +20,7 @@ lab = Scenario(
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=[
-        dict(scale="full", variant=[*BOTH, "tcp", "tls", "udp"], delay_ms=[20, 60],
+        dict(scale="full", variant=[*BOTH, "tcp"], delay_ms=[20, 60],
              loss_percent=[0.5, 1, 2, 3, 4, 6, 8], loss_correlation=[0, 0.5, 0.8], queue=["drd-10-20", "drd-50-60"],
              rate=[20, 40]),
         dict(scale="quick", variant=[*BOTH, "tcp"], delay_ms=[20], loss_percent=[1, 2, 3, 4],

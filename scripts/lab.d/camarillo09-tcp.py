@@ -16,10 +16,9 @@ lab = Scenario(
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=[
-        dict(scale="full", profile=["2006", "modern"], variant=[*BOTH, "tcp", "udp"], delay_ms=[20, 60],
+        dict(scale="full", profile=["2006", "modern"], variant=BOTH, delay_ms=[20, 60],
              queue=["drd-10-20", "drd-50-60"], cross=["tcp-1", "tcp-2", "tcp-4", "tcp-6"], rate=[20, 40]),
-        dict(SHORT, variant=[*BOTH, "tcp"], queue=["drd-10-20"], cross=["tcp-1", "tcp-2", "tcp-4"]),
-        dict(SHORT, variant=BOTH, queue=["drd-10-20"], cross=["tcp-6"]),
+        dict(SHORT, variant=BOTH, queue=["drd-10-20"], cross=["tcp-1", "tcp-2", "tcp-4", "tcp-6"]),
         dict(SHORT, variant=BOTH, queue=["drd-50-60"], cross=["tcp-1", "tcp-2"]),
         # The longer path, at both rates.
         dict(LONG, variant=BOTH, cross=["tcp-1"]),
