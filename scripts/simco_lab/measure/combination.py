@@ -63,8 +63,17 @@ class Combination:
     def quantile(self, q):
         return statistics.percentile(self.all_times, q)
 
+    @cached_property
+    def _estimates(self):
+        return {}
+
     def quantity(self, name):
         """Returns the estimate of a quantity of quantities.py, by blocks within the runs if these have them."""
+        if name not in self._estimates:  # tables, figures and statements ask for the same ones
+            self._estimates[name] = self._estimate(name)
+        return self._estimates[name]
+
+    def _estimate(self, name):
         if name == "mean":
             return self.mean
         if name in PERCENTILES:

@@ -3,6 +3,7 @@ stretch of consecutive transactions, long enough that what one of them waits for
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy
 
@@ -48,6 +49,7 @@ def resampled_percentiles(parts, weights, q):
     return times[low]
 
 
+@lru_cache(maxsize=4)
 def resamples(runs):
     """Returns the weights of resamples of the blocks of so many runs: each draws, with replacement, as many blocks of every run
     as it has."""

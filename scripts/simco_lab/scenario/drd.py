@@ -35,12 +35,12 @@ def counts(dumped):
             for key, direction in enumerate(DIRECTIONS)}
 
 
-def check_counts(counted, low, high):
-    """Raises BadRun if the counts of the programs contradict the settings."""
+def check_counts(counted, low, high, waiting):
+    """Raises BadRun if the counts of the programs contradict the settings; `waiting` are the packets still in the line."""
     for direction, line in counted.items():
         if (line["min"], line["max"]) != (low, high):
             raise BadRun(f"the thresholds of '{direction}' were {line['min']}-{line['max']}, not {low}-{high}")
-        if line["out"] != line["in"]:
+        if line["out"] + waiting[direction] != line["in"]:
             raise BadRun(f"{line['in']} packets of '{direction}' entered the delay line, but {line['out']} left it")
         if line["dropped"] and line["deepest"] <= low:
             raise BadRun(f"{line['dropped']} packets of '{direction}' were dropped from a queue of {line['deepest']},"

@@ -107,3 +107,8 @@ def check_counts(queue, listed, device):
         if entry.get("drops"):
             raise BadRun(f"{entry['kind']} on '{entry['dev']}' dropped {entry['drops']} packets; only the queue may")
     return own[0]["drops"] if own else 0
+
+
+def waiting(listed, device):
+    """Returns the packets that are still in the device's delay line, by the same output: sent again when the run was over."""
+    return sum(entry["qlen"] for entry in listed if entry["dev"] == device and entry["kind"] == "netem")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from simco_lab.errors import BadRun
 from simco_lab.run import job
-from simco_lab.scenario import networks
+from simco_lab.scenario import drd, networks
 from trial import points
 
 TRIAL = dict(workload="echo", network="dumbbell", mtu_at_s=7, quick=dict(count=1000), full=dict(count=2000),
@@ -160,7 +160,7 @@ class TwoPaths(unittest.TestCase):
 
 
 class Counts(unittest.TestCase):
-    def check(self, point, losses, far, dropped, messages=(60, 55)):
+    def check(self, point, losses, far, dropped, messages=(60, 55), waiting=0):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             counters = [{"counter": {"name": counter, "packets": packets}}
@@ -169,8 +169,11 @@ class Counts(unittest.TestCase):
             (folder / "drops.json").write_text(json.dumps({"nftables": near}))
             (folder / "drops.far.json").write_text(json.dumps({"nftables": counters}))
             for router in networks.ROUTERS:
-                entry = {"kind": "pfifo", "handle": "2:", "dev": "middle", "drops": dropped, "options": {"limit": 50}}
-                (folder / f"qdisc.{router}.json").write_text(json.dumps([entry]))
+                queue = {"kind": "pfifo", "handle": "2:", "dev": "middle", "drops": dropped, "options": {"limit": 50}}
+                line = {"kind": "netem", "handle": "8001:", "dev": "middle", "drops": 0, "qlen": waiting}
+                (folder / f"qdisc.{router}.json").write_text(json.dumps([line if point.queue.startswith("drd") else queue]))
+            counted = {**dict.fromkeys(drd.FIELDS, 0), "min": 10, "max": 20, "in": 99, "out": 99 - waiting}
+            (folder / "drd.json").write_text(json.dumps([{"formatted": {"value": counted}}] * 2))
             return networks.dumbbell_check(folder, point, losses)
 
     def test_what_the_queue_did_to_the_flow(self):
@@ -187,3 +190,9 @@ class Counts(unittest.TestCase):
         point = points(TRIAL)[0]
         with self.assertRaisesRegex(BadRun, "10 packets of 'request' did not pass the queue, which dropped 3"):
             self.check(point, {"request": (100, 10), "reply": (70, 5)}, {"request": 80, "reply": 72}, 3)
+
+    def test_a_packet_that_is_still_under_way_is_not_missing(self):
+        point, losses, far = points(TRIAL, matrix=DRD)[0], {"request": (100, 10), "reply": (70, 5)}, {"request": 89, "reply": 71}
+        self.assertEqual(self.check(point, losses, far, 0, (60, 59), waiting=1)["lost"], {"request": 0, "reply": 0})
+        with self.assertRaisesRegex(BadRun, "1 packets of 'request' did not pass the queue, which dropped 0"):
+            self.check(point, losses, far, 0)

@@ -97,8 +97,9 @@ class Drd(unittest.TestCase):
         self.assertEqual(drd.octets((258,)), "02 01 00 00 00 00 00 00")
 
     def test_counts_that_contradict_are_refused(self):
-        drd.check_counts({"request": line()}, 10, 20)
+        drd.check_counts({"request": line()}, 10, 20, {"request": 0})
+        drd.check_counts({"request": line(out=4)}, 10, 20, {"request": 1})
         for changed, words in (({"min": 9}, "thresholds of 'request' were 9-20"), ({"out": 4}, "5 packets .* 4 left"),
                                ({"deepest": 10, "dropped": 1}, "from a queue of 10")):
             with self.assertRaisesRegex(BadRun, words):
-                drd.check_counts({"request": line(**changed)}, 10, 20)
+                drd.check_counts({"request": line(**changed)}, 10, 20, {"request": 0})
