@@ -179,11 +179,9 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(results, "bound", quantity="sender", above=2), [None])  # the others may have left at once
 
     def test_the_last_tenth(self):
-        results = Results([combination(TCP, [1])])
-        results.combinations[0].times[0][:91] = 5000.0
-        self.assertEqual(holds(results, "bound", quantity="end", below=2), [True])
-        results.combinations[0].times[0][:96] = 5000.0
-        self.assertEqual(holds(results, "bound", quantity="end", below=2), [False])
+        for slow, good in ((91, True), (96, False)):
+            results = Results([trial.combination(TCP, numpy.repeat([5000.0, 1.0], [slow, 100 - slow]))])
+            self.assertEqual(holds(results, "bound", quantity="end", below=2), [good])
 
     def test_messages_that_are_not_large(self):
         def of(record):
@@ -210,18 +208,18 @@ class Bounds(unittest.TestCase):
             self.assertTrue(verdict.detail.startswith(words), verdict.detail)
 
     def test_the_interval_of_a_percentile_is_not_symmetric(self):
-        results = Results([combination(TCP, [80.5])])
-        results.combinations[0].times[0] = numpy.array([80.5] * 955 + [172.0] * 45)
+        def of(*times):
+            return Results([trial.combination(TCP, numpy.array(times))])
+
+        results = of(*[80.5] * 955, *[172.0] * 45)
         [verdict] = judged(results, "bound", below=130)
         self.assertEqual((verdict.holds, verdict.detail),
                          (None, "80.5 (80.5 to 172.0) ms, not certainly below 130, would take about 4 times the sample"))
         self.assertEqual(holds(results, "bound", above=80), [True])
         self.assertEqual(holds(results, "bound", below=80), [False])
-        results.combinations[0].times[0][955:] = math.inf
-        [verdict] = judged(results, "bound", below=130)
+        [verdict] = judged(of(*[80.5] * 955, *[math.inf] * 45), "bound", below=130)
         self.assertEqual((verdict.holds, verdict.detail), (None, "80.5 (80.5 to ∞) ms, not certainly below 130"))
-        results.combinations[0].times[0][:] = math.inf
-        self.assertEqual(holds(results, "bound", below=130), [False])
+        self.assertEqual(holds(of(*[math.inf] * 1000), "bound", below=130), [False])
 
     def test_the_second_of_one_is_not_measured(self):
         alone = combination(TCP, [1])
