@@ -28,11 +28,10 @@ README = """\
 {results}
 
 Each folder holds the scenario (scenario.py), the short report (report.md) and the full one with all tables and
-figures (full-report.md, plots/), a table with a row per combination (results.csv), the distributions (ccdf/), larger
-samples of the scenario, if there are any, in folders of the same form (larger/, full/), and a folder per run (points/) with
-simco-loadgen's parameters and results (load.json), every transaction (samples.csv.gz), the transport's counters
-before and after, the packets that the router counted and dropped (drops.json), the programs' logs, and the
-fingerprint of the programs, options and losses (run.json).
+figures (full-report.md, plots/), a table with a row per combination (results.csv), the distributions (ccdf/), and a
+folder per run (points/) with simco-loadgen's parameters and results (load.json), every transaction (samples.csv.gz),
+the transport's counters before and after, the packets that the router counted and dropped (drops.json), the programs'
+logs, and the fingerprint of the programs, options and losses (run.json).
 
 Verify the files, in this folder:
 

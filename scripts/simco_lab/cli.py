@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from . import advise, archive, shards
@@ -158,21 +157,19 @@ def write_full(folder, figure_formats):
     found.write_ccdfs(folder / "ccdf")
     judged = claims.judged(found)
     drawn = plots.draw(found, folder / "plots", plots.REPORT, figure_formats)
-    every = account.sample_of(folder.name, found, judged, about, choose=list)
+    every = account.sample_of(found, judged, about, choose=list)
     reports.write_full(folder / reports.FULL, found, every, drawn)
-    return found, account.sample_of(folder.name, found, judged, about)
+    return found, account.sample_of(found, judged, about)
 
 
 def report(folder, figure_formats=FORMATS):
-    """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
-    short report. Returns the ids of the claims that do not hold for some combination."""
+    """Writes the reports, tables and figures of a scenario's results. Returns the ids of the claims that do not hold for some
+    combination."""
     from .draw import report as reports
     from .draw import values
-    folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
-    written = {name: write_full(path, figure_formats) for name, path in folders.items()}
-    first, own = written[values.FIRST]
-    values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
-    reports.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
+    found, own = write_full(folder, figure_formats)
+    values.write(folder / "results.csv", found)
+    reports.write(folder / "report.md", found.scenario, own)
     print(f"{folder}/report.md")
     return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]
 
@@ -210,23 +207,22 @@ def run(arguments):
     return 0 if good else 1
 
 
-def draw_figures(found, folder, where, arguments):
+def draw_figures(found, folder, arguments):
     from .draw import plots
     look, base = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
-    drawn = plots.draw(found, folder / base / where, look, arguments.formats)
-    print(f"{folder / base / where}: {len(drawn)} figures")
+    drawn = plots.draw(found, folder / base, look, arguments.formats)
+    print(f"{folder / base}: {len(drawn)} figures")
 
 
 def plot(arguments):
     from .draw import values
     tables = [path.parent for path in (arguments.dir / "results.csv", *sorted(arguments.dir.glob("*/results.csv")))
               if path.exists() and not (path.parent / archive.ABOUT).exists()]
-    for folder in tables:  # what results.csv suffices for: of a larger sample in a folder of its name
-        for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
-            draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
+    for folder in tables:  # what results.csv suffices for
+        draw_figures(values.table_of(folder / "results.csv", find(folder.resolve().name)), folder, arguments)
     for folder in archive.result_folders(arguments.dir) if not tables else []:
         if arguments.paper:
-            draw_figures(results_in(folder)[0], folder, "", arguments)
+            draw_figures(results_in(folder)[0], folder, arguments)
         else:
             report(folder, arguments.formats)
 

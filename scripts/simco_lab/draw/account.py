@@ -32,9 +32,8 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Sample:
-    """The account of one sample of a scenario. `paper` are rows (what, the paper's value, place, ours)."""
+    """The account of a scenario's sample. `paper` are rows (what, the paper's value, place, ours)."""
 
-    name: str
     about: str
     judgements: list
     paper: list
@@ -201,8 +200,8 @@ def size(results):
     return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
 
 
-def sample_of(name, results, judged, about, choose=listed):
+def sample_of(results, judged, about, choose=listed):
     """Returns the Sample of results; `choose` returns the verdicts on a claim whose places are named."""
     judgements = [Judgement(claim.id, claim.text, summary_of(verdicts), choose(verdicts)) for claim, verdicts in judged]
     chance = by_chance([verdict for _, verdicts in judged for verdict in verdicts])
-    return Sample(name, f"{about} {size(results)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))
+    return Sample(f"{about} {size(results)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))

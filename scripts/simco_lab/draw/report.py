@@ -54,20 +54,11 @@ def beside(places):
     return ": ".join(filter(None, places[0])) if len(places) == 1 else in_short([ours for _, ours in places])
 
 
-def ordered(samples):
-    """Returns [(sample, judgement)], the samples of each claim together."""
-    ids = dict.fromkeys(one.id for sample in samples for one in sample.judgements)
-    return [(sample, one) for name in ids for sample in samples for one in sample.judgements if one.id == name]
-
-
-def claim_table(samples):
+def claim_table(sample):
     """Returns the lines of the table of the claims, and then of the papers' numbers."""
-    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
-    rows += [["", what, sample.name, value, beside(places), ""] for sample in samples
-             for (what, value), places in numbers_of(sample.paper).items()]
-    header = ["id", "claim", "sample", "paper", "here (times in ms)", "verdict"]
-    drop = header.index("sample") if len(samples) == 1 else len(header)
-    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in rows])
+    rows = [[one.id, one.claim, "", here(one), one.summary.removesuffix(".")] for one in sample.judgements]
+    rows += [["", what, value, beside(places), ""] for (what, value), places in numbers_of(sample.paper).items()]
+    return table(["id", "claim", "paper", "here (times in ms)", "verdict"], rows)
 
 
 def places_of(judgement):
@@ -77,38 +68,31 @@ def places_of(judgement):
     return " ".join(f"*{word}*: {BETWEEN.join(places)}." for word, places in groups.items() if places)
 
 
-def place_lines(samples):
-    """Returns a line for each claim of each sample, and for each of the papers' numbers that is measured at several places."""
-    claims = [(sample, f"**{one.id}**", places_of(one)) for sample, one in ordered(samples) if one.verdicts]
-    numbers = [(sample, f"{what}, {value} in the paper", BETWEEN.join(f"{place}: {ours}" for place, ours in places))
-               for sample in samples for (what, value), places in numbers_of(sample.paper).items() if len(places) > 1]
-    return [f"- {name}{f' {sample.name}' * (len(samples) > 1)}: {said}" for sample, name, said in [*claims, *numbers]]
-
-
-def of_samples(samples, lines_of):
-    """Returns the lines of every sample, each with the name of the sample if there are several."""
-    return [f"- {sample.name}: {line}" if len(samples) > 1 else f"- {line}" for sample in samples for line in lines_of(sample)]
+def place_lines(sample):
+    """Returns a line for each claim, and for each of the papers' numbers that is measured at several places."""
+    claims = [f"- **{one.id}**: {places_of(one)}" for one in sample.judgements if one.verdicts]
+    return claims + [f"- {what}, {value} in the paper: {BETWEEN.join(f'{place}: {ours}' for place, ours in places)}"
+                     for (what, value), places in numbers_of(sample.paper).items() if len(places) > 1]
 
 
 def section(title, lines):
     return [f"## {title}", "", *lines, ""] if lines else []
 
 
-def lines_of(scenario, samples, more=()):
-    """Returns the lines of a report on all samples of a scenario; `more` stand before its notes."""
+def lines_of(scenario, sample, more=()):
+    """Returns the lines of a report on a scenario's sample; `more` stand before its notes."""
     source = [f"Source: {scenario.source}.", ""] if scenario.source else []
-    return [f"# {scenario.name}: {scenario.title}", "", *claim_table(samples), "", *source,
-            *of_samples(samples, lambda sample: [sample.about]), "", *more,
-            *section("Notes", [f"- {note}" for note in scenario.notes]), *section("Places", place_lines(samples)),
-            *section("Reference points of the model", of_samples(samples, lambda sample: sample.model)),
-            *section("Caveats", of_samples(samples, lambda sample: sample.caveats))]
+    return [f"# {scenario.name}: {scenario.title}", "", *claim_table(sample), "", *source, f"- {sample.about}", "", *more,
+            *section("Notes", [f"- {note}" for note in scenario.notes]), *section("Places", place_lines(sample)),
+            *section("Reference points of the model", [f"- {line}" for line in sample.model]),
+            *section("Caveats", [f"- {line}" for line in sample.caveats])]
 
 
-def write(path, scenario, samples):
-    """Writes the short report on all samples of a scenario."""
-    path.write_text("\n".join(lines_of(scenario, samples, [REST, ""])).rstrip() + "\n")
+def write(path, scenario, sample):
+    """Writes the short report."""
+    path.write_text("\n".join(lines_of(scenario, sample, [REST, ""])).rstrip() + "\n")
 
 
 def write_full(path, results, sample, drawn):
-    """Writes the full report on one sample; `drawn` are its figures."""
-    path.write_text("\n".join(lines_of(results.scenario, [sample]) + tables.lines_of(results, drawn)).rstrip() + "\n")
+    """Writes the full report; `drawn` are its figures."""
+    path.write_text("\n".join(lines_of(results.scenario, sample) + tables.lines_of(results, drawn)).rstrip() + "\n")

@@ -1,4 +1,4 @@
-"""results.csv: a row for each combination of each sample of a scenario; and results read from it without samples."""
+"""results.csv: a row for each combination of a scenario; and results read from it without samples."""
 
 import csv
 import math
@@ -14,8 +14,6 @@ from ..measure.results import Selectable
 from ..scenario.catalogue import WORKLOADS
 from ..scenario.conditions import Conditions, conditions_of, shown
 
-FIRST = "first"  # the sample in the scenario's own folder
-FURTHER = ("larger", "full")  # samples in folders of these names within it
 FIGURES = ("replications", "transactions", "unanswered", "aborted", "valid", "mean_ms", "ci95_ms", "ci95_independent_ms",
            "p50_ms", "p90_ms", "p95_ms", "p95_low_ms", "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms", "lost_requests_percent",
            "lost_replies_percent", "grows")
@@ -80,22 +78,20 @@ def choice_columns(results):
     return {}
 
 
-def rows_of(name, results):
-    """Returns the rows of a sample, {column: cell} each."""
+def rows_of(results):
+    """Returns the rows of results.csv, {column: cell} each."""
     estimates = estimates_of(results)
     for combination in results.combinations:
         conditions = {column: shown(getattr(combination.conditions, column)) for column in results.scenario.columns}
-        yield {"sample": name, **conditions, **dict(zip(FIGURES, figures_of(combination), strict=True)),
+        yield {**conditions, **dict(zip(FIGURES, figures_of(combination), strict=True)),
                **{column: of(combination) for column, of in estimates.items()}}
 
 
-def write(path, samples):
-    """Writes results.csv of the samples, {name: results}. Of one sample it has no name."""
-    rows = [row for name, results in samples.items() for row in rows_of(name, results)]
-    several = len({row["sample"] for row in rows}) > 1
-    columns = dict.fromkeys(["sample"] * several + [column for row in rows for column in row if column != "sample"])
+def write(path, results):
+    """Writes results.csv."""
+    rows = list(rows_of(results))
     with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(file, rows[0] if rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
@@ -117,7 +113,7 @@ class Row:
 
 
 class Table(Selectable):
-    """One sample of a scenario by results.csv, for results whose samples are elsewhere."""
+    """A scenario by results.csv, for results whose samples are elsewhere."""
 
     has_samples = False
 
@@ -128,10 +124,7 @@ class Table(Selectable):
             self.combinations.append(Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0)))
 
 
-def tables_of(path, scenario):
-    """Returns {name of the sample: Table} of results.csv."""
-    found = {}
+def table_of(path, scenario):
+    """Returns the Table of results.csv."""
     with open(path, newline="") as file:
-        for row in csv.DictReader(file):
-            found.setdefault(row.get("sample", FIRST), []).append(row)
-    return {name: Table(rows, scenario) for name, rows in found.items()}
+        return Table(csv.DictReader(file), scenario)

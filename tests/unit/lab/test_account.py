@@ -31,7 +31,7 @@ def written(name, *combinations):
     found = of(name, *combinations)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / report.FULL
-        report.write_full(path, found, account.sample_of("first", found, [], "Here."), [("p", "A figure")])
+        report.write_full(path, found, account.sample_of(found, [], "Here."), [("p", "A figure")])
         return path.read_text()
 
 
@@ -107,7 +107,7 @@ class Verdicts(unittest.TestCase):
     def test_the_full_report_has_them_all(self):
         held = [Verdict(True, f"place {i}", "1 ms, below 2") for i in range(account.LISTED + 1)]
         found = of("jitter", combination([1.0]))
-        one = account.sample_of("first", found, [(Claim("X", "x", {}, None), held)], "Here.", choose=list)
+        one = account.sample_of(found, [(Claim("X", "x", {}, None), held)], "Here.", choose=list)
         self.assertEqual([one.judgements[0].summary, one.judgements[0].verdicts], ["holds at 13.", held])
 
 

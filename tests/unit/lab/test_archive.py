@@ -139,17 +139,6 @@ class Archives(unittest.TestCase):
         for name in shown:
             self.assertTrue((folder / name).exists(), name)
 
-    def test_a_larger_sample_joins_the_report(self):
-        folder = self.work / "runs" / "trial"
-        shutil.copytree(self.made, folder / "larger")
-        self.assertEqual(lab("plot", self.work / "runs"), (0, f"{folder}/report.md\n", ""))
-        rows = [line for line in (folder / "report.md").read_text().splitlines() if line.startswith("| X |")]
-        self.assertEqual([row.split(" | ")[2] for row in rows], ["first", "larger"])
-        table = (folder / "results.csv").read_text().splitlines()
-        self.assertEqual([line.split(",")[0] for line in table], ["sample", *["first"] * 4, *["larger"] * 4])
-        self.assertEqual(lab("archive", self.work / "runs", "-o", self.work / "a.tar.xz")[0], 0)
-        self.assertTrue((self.unpack(self.work / "a.tar.xz") / "trial" / "larger" / "full-report.md").exists())
-
     def test_figures_of_means_come_out_of_the_table_alone(self):
         folder = self.work / "doc" / "jitter"
         folder.mkdir(parents=True)

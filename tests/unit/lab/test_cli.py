@@ -116,8 +116,8 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             scene = scenario.find(NAME)
             scene.source, scene.papers, scene.plots = source, [], []
-            sample = account.sample_of("first", results.Results(folder, scene, "quick"), [], "Here.")
-            report.write(Path(folder) / "report.md", scene, [sample])
+            sample = account.sample_of(results.Results(folder, scene, "quick"), [], "Here.")
+            report.write(Path(folder) / "report.md", scene, sample)
             return (Path(folder) / "report.md").read_text()
 
     def test_what_is_missing_is_counted(self):

@@ -248,7 +248,7 @@ class Files(unittest.TestCase):
 
     def test_means_are_drawn_again_from_a_table(self):
         name = "kiesel-exp1"
-        table = values.tables_of(PUBLISHED / name / "results.csv", scenario.find(name))[values.FIRST]
+        table = values.table_of(PUBLISHED / name / "results.csv", scenario.find(name))
         drawn = plots.draw(table, self.folder, plots.REPORT, ("svg",))
         self.assertEqual(len(drawn), 4)
         for name, _ in drawn:
@@ -256,7 +256,7 @@ class Files(unittest.TestCase):
             self.assertIn("equation 5", (self.folder / f"{name}.svg").read_text())
 
     def test_formats(self):
-        table = values.tables_of(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))[values.FIRST]
+        table = values.table_of(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))
         (name, _), = plots.draw(table, self.folder, plots.PAPER, ("png", "pdf"))
         self.assertEqual(sorted(path.suffix for path in self.folder.iterdir()), [".pdf", ".png"])
         pdf = (self.folder / f"{name}.pdf").read_bytes()
