@@ -10,8 +10,8 @@ lab = Scenario(
     source="JCN 2009, table 1, figure 4",
     notes=[
         "The paper does not say what NIST Net's correlation of losses did. In camarillo09-random, losses correlate and come in bursts "
-        "of five. Here the random numbers that decide about them do: with a correlation of 0.8 and 2 % loss, a packet that follows a "
-        "lost one is lost with a probability of 0.42, so bursts have 1.7 packets.",
+        "of two or five. Here the random numbers that decide about them do: with a correlation of 0.8 and 2 % loss, a packet that "
+        "follows a lost one is lost with a probability of 0.42, so bursts have 1.7 packets.",
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=dict(variant=BOTH, delay_ms=[20], loss_percent=[1, 2, 3, 4], loss_correlation=[0, 0.5, 0.8], correlated=["numbers"],

@@ -30,7 +30,7 @@ MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "
            "nft_objref")
 FURTHER_MODULES = tuple(dict.fromkeys(module for rows in (TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS)
                                       for row in rows.values() for module in row.guest_modules))
-TOOLS = ("ip", "nsenter", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool", "tcpdump")
+TOOLS = ("ip", "nsenter", "tc", "nft", "ss", "ethtool", "bpftool", "tcpdump")
 COMPILER = "clang-19"
 # Programs at the same addresses in each of their processes (norandmaps) are translated once for all of them.
 COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr norandmaps mitigations=off tsc=reliable nowatchdog"

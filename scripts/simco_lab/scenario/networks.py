@@ -145,14 +145,14 @@ def dumbbell_check(folder, point, losses):
     deepest, waiting = {}, dict.fromkeys(FAR, 0)
     if queue.kind.delay_line:
         waiting = {direction: queues.waiting(there, MIDDLE) for direction, there in listed.items()}
-        own = {direction: packets - waiting[direction] for direction, packets in own.items()}
         lines = drd.counts(json.loads((folder / "drd.json").read_text()))
         drd.check_counts(lines, *queue.numbers, waiting)
         dropped = {direction: line["dropped"] for direction, line in lines.items()}
         deepest = {direction: line["deepest"] for direction, line in lines.items()}
     for direction, lost in own.items():
-        if not 0 <= lost <= dropped[direction]:
+        if not 0 <= lost <= dropped[direction] + waiting[direction]:
             raise BadRun(f"{lost} packets of '{direction}' did not pass the queue, which dropped {dropped[direction]}")
+        own[direction] = min(lost, dropped[direction])
     found = {"entered": entered, "lost": own, "dropped": dropped, "deepest": deepest, "fragments": far["fragments"]}
     if point.mtu_to:  # a message's packet that the link cuts is several after it
         return found
@@ -160,7 +160,7 @@ def dumbbell_check(folder, point, losses):
     lost = before - far["messages"]
     if not 0 <= lost <= dropped["request"] + waiting["request"]:
         raise BadRun(f"{lost} packets with requests did not pass the queue, which dropped {dropped['request']}")
-    return {**found, "messages": {"entered": before, "lost": lost}}
+    return {**found, "messages": {"entered": before, "lost": min(lost, dropped["request"])}}
 
 
 PATH = {"agent": "left", "box": "right"}  # the router's devices of the first path, by the end that they lead to

@@ -194,5 +194,7 @@ class Counts(unittest.TestCase):
     def test_a_packet_that_is_still_under_way_is_not_missing(self):
         point, losses, far = points(TRIAL, matrix=DRD)[0], {"request": (100, 10), "reply": (70, 5)}, {"request": 89, "reply": 71}
         self.assertEqual(self.check(point, losses, far, 0, (60, 59), waiting=1)["lost"], {"request": 0, "reply": 0})
+        arrived = {"request": 90, "reply": 70}  # another flow's packet
+        self.assertEqual(self.check(point, losses, arrived, 0, (60, 60), waiting=1)["lost"], {"request": 0, "reply": 0})
         with self.assertRaisesRegex(BadRun, "1 packets of 'request' did not pass the queue, which dropped 0"):
             self.check(point, losses, far, 0)
