@@ -9,7 +9,7 @@ from ..judge.prediction import marks_of
 from ..judge.verdicts import ALIKE_SHARE, by_pairs, pairs
 from ..measure import statistics
 from ..measure.quantities import MEASURED, QUANTITIES
-from ..measure.tests_of_runs import LEVEL
+from ..measure.tests_of_runs import LEVEL, at_least
 from ..scenario.conditions import label_of
 
 NAMED = 3  # points that were not measured
@@ -59,6 +59,20 @@ def by_chance(verdicts):
 
 def word_of(verdict):
     return NO_DIFFERENCE if verdict.no_difference else WORDS[verdict.holds]
+
+
+def is_decided(places, holding, failing):
+    """Returns whether a statement about all places is decided: each of them is, or it fails at more of them than would fail by chance
+    where nothing differs."""
+    return holding + failing == places or at_least(failing, places, LEVEL / 2) < LEVEL
+
+
+def decisions(judged):
+    """Returns how many statements of a sample are decided, and at how many places, in a sentence."""
+    counts = [Counter(verdict.holds for verdict in verdicts) for _, verdicts in judged if len(verdicts)]
+    places, known = sum(map(Counter.total, counts)), sum(count[True] + count[False] for count in counts)
+    whole = sum(is_decided(count.total(), count[True], count[False]) for count in counts)
+    return f" Decided are {whole} of {len(counts)} statements, and {known} of {places} places." if counts else ""
 
 
 def summary_of(verdicts):
@@ -204,4 +218,4 @@ def sample_of(results, judged, about, choose=listed):
     """Returns the Sample of results; `choose` returns the verdicts on a claim whose places are named."""
     judgements = [Judgement(claim.id, claim.text, summary_of(verdicts), choose(verdicts)) for claim, verdicts in judged]
     chance = by_chance([verdict for _, verdicts in judged for verdict in verdicts])
-    return Sample(f"{about} {size(results)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))
+    return Sample(f"{about} {size(results)}{decisions(judged)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))

@@ -122,12 +122,12 @@ def near_model(figures, *, percent, above_only=False):
 
 
 def never_worse_with_more_streams(figures):
-    """More streams of a transport are never worse by more than the interval."""
+    """More streams of a transport are never worse by more than the interval. Where all were aborted, there is nothing to compare."""
     check_means(figures)
     swept = [one for one in figures.selected() if one.conditions.variant.sweeps_streams]
     groups = grouped(swept, lambda one: (one.conditions.variant.transport.name, one.conditions.without("variant")))
     return Verdicts(more_streams(sorted(group, key=lambda one: one.conditions.variant.streams))
-                    for group in groups.values() if len(group) > 1)
+                    for group in groups.values() if len(group) > 1 and not all(one.aborted for one in group))
 
 
 def more_streams(curve):

@@ -169,9 +169,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     unit = QUANTITIES[quantity].unit
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
     if a.aborted or b.aborted:
-        if a.aborted != b.aborted:
-            return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted", tests=0)
-        return Comparison(None, "both were aborted", tests=0)
+        return Comparison(b.aborted if a.aborted != b.aborted else None, aborted_ones(a, b), tests=0)
     if math.isinf(left.value) or math.isinf(right.value):
         holds, words = by_ranks(a, b, quantity, factor, shared)
         return Comparison(holds, shown + words, not_above=holds is True, not_below=holds is False)
@@ -193,11 +191,12 @@ def compare(a, b, quantity, factor=1.0, shared=False):
 
 
 def pairs(results, less, than, where=None):
-    """Returns [(a, b)]: combinations that fit `less` and `than`, and differ in the dimensions of these only."""
+    """Returns [(a, b)]: combinations that fit `less` and `than`, and differ in the dimensions of these only. Where both were aborted,
+    both curves have ended, and there is nothing to compare."""
     dimensions, chosen = {*less, *than}, results.select(where or {})
     lesser, greater = ([combination for combination in chosen if combination.conditions.fits(side)] for side in (less, than))
     return [(a, b) for a in lesser for b in greater
-            if a is not b and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
+            if a is not b and not (a.aborted and b.aborted) and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 
 
 def named(combination, dimensions):

@@ -118,6 +118,11 @@ def sign_test(gaps):
     return two_sided([math.comb(len(gaps), above) for above in range(len(gaps) + 1)], sum(gap > 0 for gap in gaps))
 
 
+def at_least(count, n, p):
+    """Returns the probability that at least `count` of n happen if each does with probability p."""
+    return 1 - sum(math.comb(n, k) * p**k * (1 - p)**(n - k) for k in range(count))
+
+
 @dataclass(frozen=True)
 class Coefficient:
     """Of a regression: its value, and the probability of one so far from 0 if the column had no influence."""

@@ -104,6 +104,12 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(account.listed(held), [])
         self.assertEqual(account.listed([*held, turned]), [turned])
 
+    def test_statements_are_decided_if_each_place_is_or_they_fail_at_more_places_than_chance_explains(self):
+        held, failed, untold = (Verdict(holds, "here", "") for holds in (True, False, None))
+        judged = [(None, verdicts) for verdicts in ([held] * 2, [held, untold], [failed, held, untold, untold], [failed] * 2 + [untold] * 9, [])]
+        self.assertEqual(account.decisions(judged), " Decided are 2 of 4 statements, and 7 of 19 places.")
+        self.assertEqual(account.decisions([(None, [])]), "")
+
     def test_the_full_report_has_them_all(self):
         held = [Verdict(True, f"place {i}", "1 ms, below 2") for i in range(account.LISTED + 1)]
         found = of("jitter", combination([1.0]))

@@ -18,8 +18,7 @@ ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|
 FIGURE = re.compile(r"!\[.*?\]\((?:results/)?([^)]*\.svg)\)")
 ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 AT = re.compile(rf"({'|'.join(account.VERDICTS)}) at (\d+)")
-DECISIONS = (account.WORDS[True], account.WORDS[False])
-DECIDED = re.compile(r"^\| \[([\w-]+)\]\([^)]*/report\.md\) \| (.*) \|$", re.MULTILINE)
+DECIDED = re.compile(r"^\| \[([\w-]+)\]\([^)]*/report\.md\) \| (.*) \| (.*) \|$", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
@@ -61,9 +60,12 @@ def stale(report, claims, paper):
 
 
 def decided(report):
-    """Returns of how many places a report's statements are decided: "24 of 26"."""
-    found = [(word, int(count)) for row in rows_of(report) for word, count in AT.findall(row["verdict"])]
-    return f"{sum(count for word, count in found if word in DECISIONS)} of {sum(count for _, count in found)}"
+    """Returns how many of a report's statements are decided, and of their places: ("3 of 4", "24 of 26")."""
+    found = [{word: int(count) for word, count in AT.findall(row["verdict"])} for row in rows_of(report) if row["id"]]
+    judged = [(sum(one.values()), *(one.get(account.WORDS[holds], 0) for holds in (True, False))) for one in found if one]
+    whole = sum(account.is_decided(*one) for one in judged)
+    known, places = sum(holding + failing for _, holding, failing in judged), sum(places for places, *_ in judged)
+    return f"{whole} of {len(judged)}", f"{known} of {places}"
 
 
 class Published(unittest.TestCase):
@@ -88,8 +90,8 @@ class Published(unittest.TestCase):
             self.assertEqual(stale(report, told.claims, told.papers), [], name)
 
     def test_the_index_counts_the_decided_places(self):
-        told = dict(DECIDED.findall((PUBLISHED / "README.md").read_text()))
-        self.assertEqual(told, {name: decided(report) for name, report in self.reports().items()})
+        told = {name: numbers for name, *numbers in DECIDED.findall((PUBLISHED / "README.md").read_text())}
+        self.assertEqual(told, {name: [*decided(report)] for name, report in self.reports().items()})
 
     def test_links_to_results_lead_somewhere(self):
         links = LINK.findall((DOC / "results.md").read_text())
@@ -113,8 +115,11 @@ class Stale(unittest.TestCase):
             self.assertEqual(stale(report, self.CLAIMS, self.PAPER), found)
 
     def test_how_much_is_decided(self):
-        self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2, no difference shown at 1")),
-                         "1 of 4")
+        for verdict, statements, places in (("holds at 1", "1 of 1", "1 of 1"), ("holds at 3, inconclusive at 1", "0 of 1", "3 of 4"),
+                                            ("holds at 1, no difference shown at 1", "0 of 1", "1 of 2"),
+                                            ("holds at 1, does not hold at 1, inconclusive at 2", "0 of 1", "2 of 4"),
+                                            ("does not hold at 2, inconclusive at 2", "1 of 1", "2 of 4")):
+            self.assertEqual(decided(self.REPORT.replace("holds at 1", verdict)), (statements, places))
 
 
 class Complaints(unittest.TestCase):

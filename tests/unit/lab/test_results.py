@@ -121,6 +121,13 @@ class Judging(unittest.TestCase):
         self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
         self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
+    def test_where_all_were_aborted_nothing_is_compared(self):
+        ended = [combination(name, self.fast.times[0], record={"aborted": True}) for name in ("sctp-1", "sctp-4")]
+        one, other = (claims.Figures(self.results(ended), {}, "mean", {"variant": [Variant.parse(name)]})
+                      for name in ("sctp-1", "sctp-4"))
+        self.assertEqual(list(one < other), [])
+        self.assertEqual(list(figures(self.results(ended)).never_worse_with_more_streams()), [])
+
     def test_monotone(self):
         falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
         self.assertTrue(figures(falling).never_worse_with_more_streams()[0].holds)

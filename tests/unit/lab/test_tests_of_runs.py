@@ -86,6 +86,10 @@ class Ranks(unittest.TestCase):
         self.assertAlmostEqual(tests.sign_test([-1] * 9 + [math.inf]), 2 * 11 / 1024)
         self.assertEqual(tests.sign_test([0, 0]), 1.0)
 
+    def test_how_often_so_many_happen(self):
+        for count, n, p, expected in ((0, 5, 0.1, 1), (1, 2, 0.5, 0.75), (3, 3, 0.5, 0.125), (2, 4, 0.025, 0.003626)):
+            self.assertAlmostEqual(tests.at_least(count, n, p), expected, places=6)
+
 
 class Student(unittest.TestCase):
     def test_tail(self):
