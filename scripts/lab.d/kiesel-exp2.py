@@ -5,7 +5,7 @@ from simco_lab.scenario import Scenario, paper, plot
 lab = Scenario(
     "SIMCO over loss, 20 ms one way, 100/s",
     source="IKR report 53, section 4.2, figures 12 to 19",
-    workload="per", warmup=100,
+    workload="per", warmup=100, abort_lag_s=0,
     matrix=dict(profile=["modern", "2006", "tuned"],
                 variant=["tcp", "sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024", "quic-1", "quic-16"],
                 delay_ms=[20], loss_percent=[0, 0.1, 0.2, 0.5, 1, 2, 2.5, 5, 7, 10], rate=[100]),
