@@ -211,7 +211,9 @@ def size(results):
     transactions = sum(len(combination.all_times) for combination in results.combinations)
     minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
     cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
-    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
+    programs = {run.get("programs") for run in runs}  # if these differ, mixed_programs() says so
+    by = f", programs: {programs.pop()}" if len(programs) == 1 and None not in programs else ""
+    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}{by}."
 
 
 def sample_of(results, judged, about, choose=listed):
