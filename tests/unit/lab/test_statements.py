@@ -81,7 +81,7 @@ class Tests(unittest.TestCase):
     def test_what_is_certainly_alike_does_not_differ(self):
         [verdict] = judged(self.two([40, 40.02, 40.04, 40.06], [40.01, 40.03, 40.05, 40.07]), "differs", **SIDES)
         self.assertIs(verdict.holds, False)
-        self.assertIn("; 40.0 against 40.0 ms (+0.0 ± 0.1), +0.0 (+0.0 to +0.0) by pairs of blocks, although alike within 0.4 ms: of no"
+        self.assertIn("; 40.0 against 40.0 ms (+0.0 ± 0.1), +0.0 (-0.0 to -0.0) by pairs of blocks, although alike within 0.4 ms: of no"
                       " consequence", verdict.detail)
 
     def test_other_shapes_with_one_median_are_on_neither_side(self):

@@ -41,6 +41,8 @@ class Numbers(unittest.TestCase):
     def test_ends(self):
         self.assertEqual(wording.ends(Estimate(2.0, 1.5), 2), "+0.50 to +3.50")
         self.assertEqual(wording.ends(Estimate(2.0)), "without an interval")
+        self.assertEqual(wording.ends(Estimate.between(-1.0, -math.inf, -0.004), 2), "-∞ to -0.00")
+        self.assertEqual(wording.ends(Estimate.between(0.0, -0.0, 0.0)), "+0.0 to +0.0")
 
 
 class Sentences(unittest.TestCase):
