@@ -21,4 +21,4 @@ lab = Scenario(
 lab.claim("E4", "the mean is within 10 % of equation 5",
           lambda r: r.mean().near_model(percent=10), profile=["2006", "tuned"], rate=[10, 30, 100])
 lab.claim("E3", "more streams are never worse",
-          lambda r: r.mean().never_worse_with_more_streams(), profile=["2006", "tuned"], rate=[10, 30, 100, 300, 1000])
+          lambda r: r.mean().never_rises_along("streams"), profile=["2006", "tuned"], rate=[10, 30, 100, 300, 1000])

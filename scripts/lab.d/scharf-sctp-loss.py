@@ -18,7 +18,7 @@ lab = Scenario(
 
 lab.claim("E4", "the mean is within 5 % of equation 5",
           lambda r: r.mean().near_model(percent=5), profile=["2006", "tuned"], loss_percent=[0.1, 0.2, 0.5, 1])
-lab.claim("E3", "more streams are never worse", lambda r: r.mean().never_worse_with_more_streams(), profile=["2006", "tuned"])
+lab.claim("E3", "more streams are never worse", lambda r: r.mean().never_rises_along("streams"), profile=["2006", "tuned"])
 lab.claim("E3b", "16 streams and unordered delivery have the same mean up to 2 %",
           lambda r: r.mean().equal(within_ms=0.5), variant=["sctp-16", "sctp-unordered"], profile=["2006", "tuned"],
           loss_percent=[0, 0.1, 0.2, 0.5, 1, 2])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..judge import wording
 from ..judge.prediction import marks_of
-from ..judge.verdicts import ALIKE_SHARE, by_pairs, pairs
+from ..judge.verdicts import ALIKE_SHARE, gap_between, pairs
 from ..measure import statistics
 from ..measure.quantities import MEASURED, QUANTITIES
 from ..measure.tests_of_runs import LEVEL, at_least
@@ -14,6 +14,7 @@ from ..scenario.conditions import label_of
 
 NAMED = 3  # points that were not measured
 BETWEEN = " · "  # places of a line
+WRONG_MOST = 0.1  # of a statement's places, where nothing differs, fail so many at most (tests/unit/lab/error_rates.py)
 LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 NO_DIFFERENCE = "no difference shown"  # which does not show that there is none
@@ -64,7 +65,7 @@ def word_of(verdict):
 def is_decided(places, holding, failing):
     """Returns whether a statement about all places is decided: each of them is, or it fails at more of them than would fail by chance
     where nothing differs."""
-    return holding + failing == places or at_least(failing, places, LEVEL / 2) < LEVEL
+    return holding + failing == places or at_least(failing, places, WRONG_MOST) < LEVEL
 
 
 def decisions(judged):
@@ -126,11 +127,9 @@ def ratio_to(number, measured):
 def apart(a, b, quantity, shared):
     """Returns by how much a quantity of `a` is more than that of `b`, with its interval, and b's as a multiple of a's."""
     left, right = a.quantity(quantity), b.quantity(quantity)
-    paired = by_pairs(a, b, quantity) if shared else None
-    found = paired[0] if paired else statistics.difference(left, right)
+    found, how = gap_between(a, b, quantity, shared)
     times = right.value / left.value if left.value else math.nan
-    return (f"{wording.figure(found.value, 2, '+')} ({wording.ends(found, 2)}), x {wording.figure(times, 4)}"
-            + ", by pairs" * bool(paired))
+    return (f"{wording.figure(found.value, 2, '+')} ({wording.ends(found, 2)}), x {wording.figure(times, 4)}{how}")
 
 
 def beside(results, number):

@@ -98,7 +98,6 @@ class Figures:
     like = statements.like
     identical_to = statements.identical_to
     flatter_than = statements.flatter_than
-    never_worse_with_more_streams = statements.never_worse_with_more_streams
     independent_of = statements.independent_of
     rises_along = partialmethod(trends.moves_along, rises=True)
     falls_along = partialmethod(trends.moves_along, rises=False)

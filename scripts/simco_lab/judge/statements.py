@@ -12,7 +12,7 @@ from ..measure.quantities import QUANTITIES
 from ..scenario.conditions import axis_value, check_axis_name, curves_along
 from . import wording
 from .prediction import predicted
-from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, by_pairs, compare, could_turn, joined,
+from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, compare, could_turn, gap_between, joined,
                        left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
@@ -81,18 +81,32 @@ def not_carried(figures):
 
 
 def equal(figures, *, within_ms):
-    """All variants at a place differ by no more than that."""
+    """All variants at a place certainly differ by no more than that: the whole interval of each pair's difference, or the difference of
+    one run each that has none."""
     quantity, verdicts = figures.quantity, Verdicts()
     for group in grouped(figures.selected(), lambda one: one.conditions.without("variant")).values():
         whole = [combination for combination in group if not combination.aborted]
-        values = [combination.quantity(quantity).value for combination in whole]
-        if len(values) < 2:
+        gaps = [gap_between(a, b, quantity, figures.shared)[0] for a, b in itertools.combinations(whole, 2)]
+        if not gaps:
             continue
-        spread = max(values) - min(values)
-        unknown = not all(map(math.isfinite, values)) or any(combination.leaves_out(quantity) for combination in whole)
-        verdicts.append(Verdict(None if unknown else spread <= within_ms, group[0].conditions.place,
-                                f"they differ by {wording.figure(spread, 2)} ms{left_out(*whole, quantity=quantity)}"))
+        alone = all(len(one.each) == 1 for one in whole)
+        near = [sizes(gap, alone) for gap in gaps]
+        holds = False if any(least > within_ms for least, _ in near) else all(most <= within_ms for _, most in near) or None
+        if any(combination.leaves_out(quantity) for combination in whole):
+            holds = None
+        widest = max(gaps, key=lambda gap: abs(gap.value))
+        words = f" ({wording.ends(widest, 2)})" if math.isfinite(widest.half_width) else ""
+        verdicts.append(Verdict(holds, group[0].conditions.place, f"they differ by {wording.figure(abs(widest.value), 2)} ms{words}"
+                                f"{left_out(*whole, quantity=quantity)}", tests=sum(math.isfinite(gap.half_width) for gap in gaps)))
     return verdicts
+
+
+def sizes(gap, alone):
+    """Returns how large a difference is at least and at most, by its interval; a difference without one is what it is if it is of one
+    run each, which are `alone`, and else unknown."""
+    if math.isnan(gap.low):
+        return (abs(gap.value),) * 2 if alone and math.isfinite(gap.value) else (0.0, math.inf)
+    return max(gap.low, -gap.high, 0.0), max(-gap.low, gap.high)
 
 
 def check_means(figures):
@@ -101,47 +115,30 @@ def check_means(figures):
 
 
 def near_model(figures, *, percent, above_only=False):
-    """The mean differs from equation 5, in its valid range, by at most `percent` (or is at most that far above it) or by no more
-    than its interval."""
+    """The whole interval of the mean is within `percent` of equation 5, in its valid range, or is at most that far above it. It does not
+    hold if the whole interval is outside."""
     check_means(figures)
     verdicts = Verdicts()
     for combination in figures.selected():
         prediction = predicted(combination.conditions)
         if prediction is None or not prediction[1] or combination.aborted:
             continue
-        mean = combination.mean
-        off = mean.value - prediction[0]
-        share = 100.0 * off / prediction[0]
-        close = (above_only and off < 0) or abs(share) <= percent
-        holds = close or (None if mean.low <= prediction[0] <= mean.high else False)
-        if math.isnan(mean.value) or (combination.leaves_out("mean") and (holds or off < 0)):
+        mean, model = combination.mean, prediction[0]
+        limits = {"below": (1 + percent / 100) * model} | ({} if above_only else {"above": (1 - percent / 100) * model})
+        sides = [on_side(mean, SIDES[side], limit) for side, limit in limits.items()]
+        holds = False if False in sides else None if None in sides else True
+        if combination.leaves_out("mean") and sides[0] is not False:  # with the others it is higher
             holds = None
         verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
-                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)", tests=1))
+                                f"{amount(mean, 'ms')}, model {model:.1f} ms ({100 * (mean.value / model - 1):+.1f} %)"
+                                + (sample_for(mean, limits) if holds is None else ""), tests=1))
     return verdicts
 
 
-def never_worse_with_more_streams(figures):
-    """More streams of a transport are never worse by more than the interval. Where all were aborted, there is nothing to compare."""
-    check_means(figures)
-    swept = [one for one in figures.selected() if one.conditions.variant.sweeps_streams]
-    groups = grouped(swept, lambda one: (one.conditions.variant.transport.name, one.conditions.without("variant")))
-    return Verdicts(more_streams(sorted(group, key=lambda one: one.conditions.variant.streams))
-                    for group in groups.values() if len(group) > 1 and not all(one.aborted for one in group))
-
-
-def more_streams(curve):
-    worse, unknown = [], [f"{one.conditions.variant} was aborted" for one in curve if one.aborted]
-    whole = [one for one in curve if not one.aborted]
-    for few, many in zip(whole, whole[1:]):
-        gap = statistics.difference(many.mean, few.mean)
-        if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
-            unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told{left_out(few, many, quantity='mean')}")
-        elif gap.low > 0 and gap.value > NEGLIGIBLE_MS:
-            worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by {wording.gap(gap)} ms")
-    conditions = curve[0].conditions
-    return Verdict(False if worse else None if unknown else True, f"{conditions.place}: {conditions.variant.transport.label}",
-                   "; ".join(worse + unknown) or "never worse", tests=max(len(whole) - 1, 0))
+def sample_for(estimate, limits):
+    """Returns how much larger a sample would tell on which side of one of the limits an estimate is; empty if it is known."""
+    gaps = (statistics.difference(estimate, statistics.Estimate(limit, 0.0)) for limit in limits.values())
+    return next(filter(None, map(wording.sample_to_tell, gaps)), "")
 
 
 def faster(a, b, where, quantity, shared):
@@ -168,9 +165,8 @@ def alike_means(a, b, where, shared):
     it."""
     if aborted := aborted_ones(a, b):
         return Verdict(None, where, aborted)
-    paired = by_pairs(a, b, "mean") if shared else None
-    gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
-    detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
+    gap, how = gap_between(a, b, "mean", shared)
+    detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)}){how}"
     detail += left_out(a, b, quantity="mean")
     if math.isnan(gap.low) or a.leaves_out("mean") or b.leaves_out("mean"):
         return Verdict(None, where, detail)
@@ -181,8 +177,7 @@ def alike_means(a, b, where, shared):
         detail += (f": no difference shown by {len(a.each)} and {len(b.each)} runs, as one of {(gap.high - gap.low) / 2:.2f} ms or more"
                    " would be")
         return Verdict(None, where, detail, tests=1, no_difference=True)
-    small = abs(gap.value) <= margin
-    return Verdict(small, where, detail + f": at most {margin:.2g} ms, which counts as alike" * small, tests=1)
+    return Verdict(False if min(abs(gap.low), abs(gap.high)) > margin else None, where, detail, tests=1)
 
 
 def alike(a, b, where, quantity, shared):
@@ -279,8 +274,7 @@ def bound_of_estimate(combination, quantity, limits, words, _):
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
     if holds is None:
-        gaps = (statistics.difference(found, statistics.Estimate(limit, 0.0)) for limit in limits.values())
-        more += next(filter(None, map(wording.sample_to_tell, gaps)), "")
+        more += sample_for(found, limits)
     return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{more}"
 
 

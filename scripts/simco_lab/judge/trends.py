@@ -83,7 +83,8 @@ def along(group, axis, quantity, shared, rises, or_alike):
 def moves_along(figures, axis, *, rises, or_alike=False):
     """The quantity rises along the axis (or falls): on the whole way certainly, and at no step certainly the other
     way. With `or_alike` it does not fall (rise): at no step, nor on the whole way, by more than what is of no consequence,
-    even at the ends of the intervals. What was aborted or lacks the quantity leaves it open."""
+    even at the ends of the intervals. What was aborted or lacks the quantity leaves it open; where all were aborted, there is nothing to
+    compare."""
     figures.check_axis(axis)
     return Verdicts(along(curve, axis, figures.quantity, figures.shared, rises, or_alike)
-                    for curve in curves_along(figures.selected(), axis) if len(curve) > 1)
+                    for curve in curves_along(figures.selected(), axis) if len(curve) > 1 and not all(one.aborted for one in curve))

@@ -94,6 +94,12 @@ def by_pairs(a, b, quantity, factor=1.0):
     return found, f"{wording.figure(found.value, sign='+')} ({ends}) by pairs of {which}"
 
 
+def gap_between(a, b, quantity, shared):
+    """Returns the difference of a's quantity and b's, by pairs if the seeds are `shared` and both have the same runs; and words if so."""
+    paired = by_pairs(a, b, quantity) if shared else None
+    return (paired[0], " by pairs") if paired else (statistics.difference(a.quantity(quantity), b.quantity(quantity)), "")
+
+
 def by_ranks(a, b, quantity, factor, shared):
     """Returns whether a's runs are below factor times b's if a mean of the runs is not finite, so that it has no interval, and
     words; None if the ranks leave it open."""

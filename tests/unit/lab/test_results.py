@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import numpy
+import trial
 from trial import combination
 from simco_lab import errors, scenario
 from simco_lab.judge import claims, prediction, verdicts
@@ -126,29 +127,29 @@ class Judging(unittest.TestCase):
         one, other = (claims.Figures(self.results(ended), {}, "mean", {"variant": [Variant.parse(name)]})
                       for name in ("sctp-1", "sctp-4"))
         self.assertEqual(list(one < other), [])
-        self.assertEqual(list(figures(self.results(ended)).never_worse_with_more_streams()), [])
+        self.assertEqual(list(figures(self.results(ended)).never_rises_along("streams")), [])
 
     def test_monotone(self):
         falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
-        self.assertTrue(figures(falling).never_worse_with_more_streams()[0].holds)
+        self.assertTrue(figures(falling).never_rises_along("streams")[0].holds)
         rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        self.assertFalse(figures(rising).never_worse_with_more_streams()[0].holds)
+        self.assertFalse(figures(rising).never_rises_along("streams")[0].holds)
 
     def test_streams_that_were_aborted_leave_it_open(self):
         times = self.fast.times[0]
         for slow, expected in ((self.slow, False), (self.fast, None)):
             results = self.results([combination("sctp-1", times), combination("sctp-2", times, record={"aborted": True}),
                                      combination("sctp-4", slow.times[0])])
-            [verdict] = figures(results).never_worse_with_more_streams()
+            [verdict] = figures(results).never_rises_along("streams")
             self.assertIs(verdict.holds, expected)
-            self.assertIn("sctp-2 was aborted", verdict.detail)
+            self.assertIn("2: aborted", verdict.detail)
 
     def test_streams_of_each_transport_are_compared_with_its_own(self):
         both = self.results([combination("quic-1", self.fast.times[0]), combination("sctp-2", self.slow.times[0]),
                              combination("quic-16", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        found = figures(both).never_worse_with_more_streams()
+        found = figures(both).never_rises_along("streams")
         self.assertEqual([verdict.holds for verdict in found], [True, True])
-        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in found], ["QUIC", "SCTP"])
+        self.assertEqual(sorted(verdict.where.rpartition(": ")[2] for verdict in found), ["quic-1", "sctp-2"])
 
     def test_model(self):
         # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
@@ -159,6 +160,11 @@ class Judging(unittest.TestCase):
         below = combination("sctp-16", numpy.random.default_rng(2).normal(20.1, 0.1, 3000), loss_percent=1.0)
         self.assertFalse(figures(self.results([below])).near_model(percent=5)[0].holds)
         self.assertTrue(figures(self.results([below])).at_most_above_model(percent=5)[0].holds)
+        for mean, spread in ((21.5, 40), (23, 20)):  # one end of the interval is outside, or inside
+            wide = combination("sctp-16", numpy.random.default_rng(2).normal(mean, spread, 3000), loss_percent=1.0)
+            [verdict] = figures(self.results([wide])).near_model(percent=5)
+            self.assertIsNone(verdict.holds, verdict.detail)
+            self.assertIn("times the sample", verdict.detail)
 
     def test_marks(self):
         def plot(x, model=True):
@@ -175,6 +181,4 @@ class Judging(unittest.TestCase):
 
     @staticmethod
     def results(combinations):
-        found = results.Results.__new__(results.Results)
-        found.combinations = combinations
-        return found
+        return trial.Results(combinations)
