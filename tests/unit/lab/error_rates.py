@@ -33,15 +33,16 @@ class Results(trial.Results):
 
 
 def made(rng, runs, spread, seeds, **places):
-    """Returns the results of variants (or of the values of another dimension) that are the same. With shared seeds half of a run's delay
+    """Returns the results of variants (or of one variant at the values of another dimension) that are the same. With shared seeds half of a run's delay
     above 20 ms is of the losses that all of them met."""
-    [(dimension, values)] = places.items()
+    *fixed, (dimension, values) = places.items()
+    variant = dict(fixed).get("variant", VARIANTS[:1])[0]
     shared = [delays(rng, spread) - 20 for _ in range(runs)]
     weight = 0.5 if seeds == "shared" else 0.0
     found = []
     for value in values:
         times = [20 + weight * one + (1 - weight) * (delays(rng, spread) - 20) for one in shared]
-        found.append(trial.combination(value if dimension == "variant" else VARIANTS[0], *times,
+        found.append(trial.combination(value if dimension == "variant" else variant, *times,
                                        **({} if dimension == "variant" else {dimension: value})))
     return Results(found, seeds)
 
@@ -54,6 +55,14 @@ def along(of):
     return lambda rng, runs, spread, truth: of(made(rng, runs, spread, "own", rate=(1.0, 2.0, 3.0)), truth)
 
 
+def two_along(of):
+    def verdicts(rng, runs, spread, truth):
+        every = [one for name in VARIANTS[:2] for one in made(rng, runs, spread, "own", variant=(name,), rate=(1.0, 2.0)).combinations]
+        return of(Results(every, "own"), truth)
+
+    return verdicts
+
+
 def less(results, _, quantity="mean"):
     return results.of(quantity, **A) < results.of(quantity, **B)
 
@@ -62,7 +71,8 @@ def rising(results, _):
     return results.of("mean").rises_along("rate")
 
 
-# {rule: (verdicts of a trial, numbers of runs that it can tell)}. Whatever they decide is wrong, but that a limit holds.
+# {rule: (verdicts of a trial, numbers of runs that it can tell)}. Whatever they decide is wrong, but for the TRUE ones.
+TRUE = ("`like`", "`independent_of`", "`never_", "`equal`")  # these hold in truth
 RULES = {
     "`<`, means": (two(less, "own"), (1, 3, 6)),
     "`<`, means, pairs": (two(less, "shared"), (1, 3, 6)),
@@ -75,13 +85,15 @@ RULES = {
     "`like`, means": (two(lambda results, _: results.of("mean", **A).like(results.of("mean", **B)), "own"), (1, 3, 6)),
     "`like`, P95": (two(lambda results, _: results.of("p95", **A).like(results.of("p95", **B)), "own"), (6,)),
     "`rises_along`, three places": (along(rising), (1, 3, 6)),
+    "`never_rises_along`, three places": (along(lambda results, _: results.of("mean").never_rises_along("rate")), (1, 3, 6)),
+    "`flatter_than`": (two_along(lambda results, _: results.of("mean", **A).flatter_than(results.of("mean", **B), "rate", 1, 2)), (1, 3, 6)),
+    "`equal` within 0 ms": (two(lambda results, _: results.of("mean").equal(within_ms=0), "own"), (1, 3, 6)),
     "`independent_of`, P95": (along(lambda results, _: results.of("p95").independent_of("rate", on=["rate"])), (3, 6)),
 }
 
 
 def is_wrong(rule, verdict):
-    """Returns whether a verdict is wrong: `like` holds in truth, and so does that nothing depends on anything."""
-    return verdict.holds is not None and not (verdict.holds and rule.startswith(("`like`", "`independent_of`")))
+    return verdict.holds is not None and not (verdict.holds and rule.startswith(TRUE))
 
 
 def truth(spread):
