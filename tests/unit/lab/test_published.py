@@ -18,6 +18,7 @@ ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|
 FIGURE = re.compile(r"!\[.*?\]\((?:results/)?([^)]*\.svg)\)")
 ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 AT = re.compile(rf"({'|'.join(account.VERDICTS)}) at (\d+)")
+OWN = re.compile(r"Decided are (.*?) statements, and (.*?) places\.")
 DECIDED = re.compile(r"^\| \[([\w-]+)\]\([^)]*/report\.md\) \| (.*) \| (.*) \|$", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
@@ -92,6 +93,11 @@ class Published(unittest.TestCase):
     def test_the_index_counts_the_decided_places(self):
         told = {name: numbers for name, *numbers in DECIDED.findall((PUBLISHED / "README.md").read_text())}
         self.assertEqual(told, {name: [*decided(report)] for name, report in self.reports().items()})
+
+    def test_reports_count_their_decisions(self):
+        for name, report in self.reports().items():
+            for own in OWN.findall(report):
+                self.assertEqual(own, decided(report), name)
 
     def test_links_to_results_lead_somewhere(self):
         links = LINK.findall((DOC / "results.md").read_text())
