@@ -12,7 +12,7 @@ lab = Scenario(
         "The paper does not say what NIST Net's correlation of losses did. In camarillo09-random, losses correlate and come in bursts "
         "of two or five. Here the random numbers that decide about them do: with a correlation of 0.8 and 2 % loss, a packet that "
         "follows a lost one is lost with a probability of 0.42, so bursts have 1.7 packets.",
-        "Ten runs a point, as the paper has, left A2o and A2u open (p = 0.049 and 0.051). These are 30 others (seed 2), so that the first "
+        "Ten runs a point, as the paper has, gave p = 0.049 in order and 0.051 unordered. These are 30 others (seed 2), so that the first "
         "ten do not count twice.",
     ],
     workload="sip", seeds="own", seed=2, abort_lag_s=0,

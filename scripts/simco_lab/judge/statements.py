@@ -85,25 +85,27 @@ def equal(figures, *, within_ms):
     one run each that has none."""
     quantity, verdicts = figures.quantity, Verdicts()
     for group in grouped(figures.selected(), lambda one: one.conditions.without("variant")).values():
-        whole = [combination for combination in group if not combination.aborted]
-        gaps = [gap_between(a, b, quantity, figures.shared)[0] for a, b in itertools.combinations(whole, 2)]
-        if not gaps:
+        if len(group) < 2:
             continue
-        alone = all(len(one.each) == 1 for one in whole)
+        if aborted := aborted_ones(*group):
+            verdicts.append(Verdict(None, group[0].conditions.place, aborted))
+            continue
+        gaps = [gap_between(a, b, quantity, figures.shared)[0] for a, b in itertools.combinations(group, 2)]
+        alone = all(len(one.each) == 1 for one in group) and not QUANTITIES[quantity].within_run
         near = [sizes(gap, alone) for gap in gaps]
         holds = False if any(least > within_ms for least, _ in near) else all(most <= within_ms for _, most in near) or None
-        if any(combination.leaves_out(quantity) for combination in whole):
+        if any(combination.leaves_out(quantity) for combination in group):
             holds = None
-        widest = max(gaps, key=lambda gap: abs(gap.value))
+        _, widest = max(zip(near, gaps), key=lambda pair: pair[0][::-1])
         words = f" ({wording.ends(widest, 2)})" if math.isfinite(widest.half_width) else ""
         verdicts.append(Verdict(holds, group[0].conditions.place, f"they differ by {wording.figure(abs(widest.value), 2)} ms{words}"
-                                f"{left_out(*whole, quantity=quantity)}", tests=sum(math.isfinite(gap.half_width) for gap in gaps)))
+                                f"{left_out(*group, quantity=quantity)}", tests=sum(math.isfinite(gap.half_width) for gap in gaps)))
     return verdicts
 
 
 def sizes(gap, alone):
     """Returns how large a difference is at least and at most, by its interval; a difference without one is what it is if it is of one
-    run each, which are `alone`, and else unknown."""
+    run each, and the quantity is of whole runs (`alone`), and else unknown."""
     if math.isnan(gap.low):
         return (abs(gap.value),) * 2 if alone and math.isfinite(gap.value) else (0.0, math.inf)
     return max(gap.low, -gap.high, 0.0), max(-gap.low, gap.high)
@@ -121,24 +123,29 @@ def near_model(figures, *, percent, above_only=False):
     verdicts = Verdicts()
     for combination in figures.selected():
         prediction = predicted(combination.conditions)
-        if prediction is None or not prediction[1] or combination.aborted:
+        if prediction is None or not prediction[1]:
+            continue
+        where = f"{combination.conditions.place}: {combination.conditions.variant}"
+        if aborted := aborted_ones(combination):
+            verdicts.append(Verdict(None, where, aborted))
             continue
         mean, model = combination.mean, prediction[0]
         limits = {"below": (1 + percent / 100) * model} | ({} if above_only else {"above": (1 - percent / 100) * model})
         sides = [on_side(mean, SIDES[side], limit) for side, limit in limits.items()]
         holds = False if False in sides else None if None in sides else True
-        if combination.leaves_out("mean") and sides[0] is not False:  # with the others it is higher
+        if math.isnan(mean.low) or combination.leaves_out("mean") and sides[0] is not False:  # with the others it is higher
             holds = None
-        verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
+        verdicts.append(Verdict(holds, where,
                                 f"{amount(mean, 'ms')}, model {model:.1f} ms ({100 * (mean.value / model - 1):+.1f} %)"
                                 + (sample_for(mean, limits) if holds is None else ""), tests=1))
     return verdicts
 
 
 def sample_for(estimate, limits):
-    """Returns how much larger a sample would tell on which side of one of the limits an estimate is; empty if it is known."""
-    gaps = (statistics.difference(estimate, statistics.Estimate(limit, 0.0)) for limit in limits.values())
-    return next(filter(None, map(wording.sample_to_tell, gaps)), "")
+    """Returns how much larger a sample would tell on which sides of the limits an estimate is; empty if it is known."""
+    gaps = [statistics.difference(estimate, statistics.Estimate(limit, 0.0)) for limit in limits.values()]
+    nearest_first = sorted(gaps, key=lambda gap: abs(gap.value))  # which takes the largest sample
+    return next(filter(None, map(wording.sample_to_tell, nearest_first)), "")
 
 
 def faster(a, b, where, quantity, shared):

@@ -124,7 +124,7 @@ class Stale(unittest.TestCase):
         for verdict, statements, places in (("holds at 1", "1 of 1", "1 of 1"), ("holds at 3, inconclusive at 1", "0 of 1", "3 of 4"),
                                             ("holds at 1, no difference shown at 1", "0 of 1", "1 of 2"),
                                             ("holds at 1, does not hold at 1, inconclusive at 2", "0 of 1", "2 of 4"),
-                                            ("does not hold at 2, inconclusive at 1", "1 of 1", "2 of 3")):
+                                            ("does not hold at 4, inconclusive at 1", "1 of 1", "4 of 5")):
             self.assertEqual(decided(self.REPORT.replace("holds at 1", verdict)), (statements, places))
 
 
