@@ -51,8 +51,8 @@ def two(of, seeds, **more):
     return lambda rng, runs, spread, truth: of(made(rng, runs, spread, seeds, variant=VARIANTS[:2]), truth, **more)
 
 
-def along(of):
-    return lambda rng, runs, spread, truth: of(made(rng, runs, spread, "own", rate=(1.0, 2.0, 3.0)), truth)
+def along(of, places=3):
+    return lambda rng, runs, spread, truth: of(made(rng, runs, spread, "own", rate=tuple(map(float, range(1, places + 1)))), truth)
 
 
 def two_along(of):
@@ -85,6 +85,7 @@ RULES = {
     "`like`, means": (two(lambda results, _: results.of("mean", **A).like(results.of("mean", **B)), "own"), (1, 3, 6)),
     "`like`, P95": (two(lambda results, _: results.of("p95", **A).like(results.of("p95", **B)), "own"), (6,)),
     "`rises_along`, three places": (along(rising), (1, 3, 6)),
+    "`rises_along`, seven places": (along(rising, 7), (1, 3, 6)),
     "`never_rises_along`, three places": (along(lambda results, _: results.of("mean").never_rises_along("rate")), (1, 3, 6)),
     "`flatter_than`": (two_along(lambda results, _: results.of("mean", **A).flatter_than(results.of("mean", **B), "rate", 1, 2)), (1, 3, 6)),
     "`equal` within 0 ms": (two(lambda results, _: results.of("mean").equal(within_ms=0), "own"), (1, 3, 6)),
