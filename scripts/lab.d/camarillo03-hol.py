@@ -29,7 +29,7 @@ lab = Scenario(
         "differ: its wait by up to 2.3 ms on average in a run, in either direction; behind 10 packets the queue then drops other "
         "packets, too, and the time under way differs by 0.3 ms.",
     ],
-    workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, drain_s=120, abort_lag_s=0, capture=True,
+    workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, capture=True,
     matrix=[
         dict(LINK, profile=["ns2", "modern"], variant=ALL, queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
         dict(LINK, scale="full", profile=["ns2"], variant=BOTH, queue=[f"pfifo-{packets}" for packets in range(5, 10)], rate=[330]),

@@ -13,7 +13,7 @@ lab = Scenario(
         "usrsctp is another stack of another origin: no number here is one of Solaris.",
         "usrsctp is within UDP (port 9899, RFC 6951), 8 octets more for each packet. Its timers tick each 10 ms.",
     ],
-    workload="per", warmup=100,
+    workload="per", warmup=100, abort_lag_s=0,
     matrix=dict(profile=["modern", "tuned"], variant=[*STREAMS, "sctp-1", "sctp-16", "tcp"], delay_ms=[10, 20, 40],
                 loss_percent=[0, 0.5, 1, 2.5, 5, 7], rate=[100]),
     quick=dict(count=2000, delay_ms=[10], loss_percent=[0, 1, 5]),
