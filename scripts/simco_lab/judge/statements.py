@@ -12,7 +12,7 @@ from ..measure.quantities import QUANTITIES
 from ..scenario.conditions import axis_value, check_axis_name, curves_along
 from . import wording
 from .prediction import predicted
-from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, compare, could_turn, gap_between, joined,
+from .verdicts import (PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, compare, could_turn, gap_between, joined,
                        left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
