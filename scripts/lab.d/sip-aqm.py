@@ -19,7 +19,7 @@ lab.claim("Q1", "beside one bulk connection, fq_codel gives TCP a lower P95 than
           lambda r: r.p95(queue="fq_codel") < r.p95(queue="pfifo-50"), variant="tcp", cross="tcp-1")
 lab.claim("Q2", "with fq_codel, P95 is below 100 ms whatever the transport",
           lambda r: r.p95() < 100, queue="fq_codel", cross=["none", "tcp-1"])
-lab.claim("Q3", "beside several, too, although a share of each flow is less than SIP needs",
+lab.claim("Q3", "with fq_codel, P95 is below 100 ms beside two and six bulk connections, too",
           lambda r: r.p95() < 100, queue="fq_codel", cross=["tcp-2", "tcp-6"])
-lab.claim("Q4", "with cake, which shares by hosts first, it is",
+lab.claim("Q4", "with cake, which shares by hosts first, P95 is below 100 ms",
           lambda r: r.p95() < 100, queue="cake", cross=["none", "tcp-1", "tcp-2", "tcp-6"])

@@ -14,7 +14,7 @@ from ..scenario.conditions import label_of
 
 NAMED = 3  # points that were not measured
 BETWEEN = " · "  # places of a line
-WRONG_MOST = 0.25  # of places where nothing differs fail so many at most: of a trend over seven places (tests/unit/lab/error_rates.py)
+WRONG_MOST = 0.25  # of places where nothing differs fail at most: trends over seven places, three runs (tests/unit/lab/error_rates.py)
 LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 NO_DIFFERENCE = "no difference shown"  # which does not show that there is none
@@ -73,7 +73,7 @@ def decisions(judged):
     counts = [Counter(verdict.holds for verdict in verdicts) for _, verdicts in judged if len(verdicts)]
     places, known = sum(map(Counter.total, counts)), sum(count[True] + count[False] for count in counts)
     whole = sum(is_decided(count.total(), count[True], count[False]) for count in counts)
-    return f" Decided are {whole} of {len(counts)} statements, and {known} of {places} places." if counts else ""
+    return f" {whole} of {len(counts)} statements and {known} of {places} places are decided." if counts else ""
 
 
 def summary_of(verdicts):
@@ -219,4 +219,5 @@ def sample_of(results, judged, about, choose=listed):
     """Returns the Sample of results; `choose` returns the verdicts on a claim whose places are named."""
     judgements = [Judgement(claim.id, claim.text, summary_of(verdicts), choose(verdicts)) for claim, verdicts in judged]
     chance = by_chance([verdict for _, verdicts in judged for verdict in verdicts])
-    return Sample(f"{about} {size(results)}{decisions(judged)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))
+    return Sample(f"{about} {size(results)}{decisions(judged)}{chance}", judgements, paper_rows(results), model_points(results),
+                  caveats(results))

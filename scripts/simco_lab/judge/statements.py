@@ -96,7 +96,7 @@ def equal(figures, *, within_ms):
         holds = False if any(least > within_ms for least, _ in near) else all(most <= within_ms for _, most in near) or None
         if any(combination.leaves_out(quantity) for combination in group):
             holds = None
-        _, widest = max(zip(near, gaps), key=lambda pair: pair[0][::-1])
+        widest = max(gaps, key=lambda gap: sizes(gap, alone)[1])
         words = f" ({wording.ends(widest, 2)})" if math.isfinite(widest.half_width) else ""
         verdicts.append(Verdict(holds, group[0].conditions.place, f"they differ by {wording.figure(abs(widest.value), 2)} ms{words}"
                                 f"{left_out(*group, quantity=quantity)}", tests=sum(math.isfinite(gap.half_width) for gap in gaps)))

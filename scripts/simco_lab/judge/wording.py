@@ -27,7 +27,8 @@ def ends(interval, digits=1, sign="+"):
     """Returns the ends of an interval: "-4.1 to -3.1"; or that there is none. With a sign, "-0.0" is below 0."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return "without an interval"
-    return " to ".join(f"-{figure(-end, digits)}" if sign and end < 0 else figure(end, digits, sign) for end in (interval.low, interval.high))
+    return " to ".join(f"-{figure(-end, digits)}" if sign and end < 0 else figure(end, digits, sign)
+                       for end in (interval.low, interval.high))
 
 
 def with_interval(estimate, digits=1):

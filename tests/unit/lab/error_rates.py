@@ -32,17 +32,16 @@ class Results(trial.Results):
         return Figures(self, {}, quantity, values_of(sides))
 
 
-def made(rng, runs, spread, seeds, **places):
-    """Returns the results of variants (or of one variant at the values of another dimension) that are the same. With shared seeds half of a run's delay
-    above 20 ms is of the losses that all of them met."""
-    *fixed, (dimension, values) = places.items()
-    variant = dict(fixed).get("variant", VARIANTS[:1])[0]
+def made(rng, runs, spread, seeds, of=VARIANTS[0], **places):
+    """Returns the results of variants (or of the variant `of` at values of another dimension) that are the same. With shared seeds half
+    of a run's delay above 20 ms is of the losses that all of them met."""
+    [(dimension, values)] = places.items()
     shared = [delays(rng, spread) - 20 for _ in range(runs)]
     weight = 0.5 if seeds == "shared" else 0.0
     found = []
     for value in values:
         times = [20 + weight * one + (1 - weight) * (delays(rng, spread) - 20) for one in shared]
-        found.append(trial.combination(value if dimension == "variant" else variant, *times,
+        found.append(trial.combination(value if dimension == "variant" else of, *times,
                                        **({} if dimension == "variant" else {dimension: value})))
     return Results(found, seeds)
 
@@ -57,7 +56,7 @@ def along(of, places=3):
 
 def two_along(of):
     def verdicts(rng, runs, spread, truth):
-        every = [one for name in VARIANTS[:2] for one in made(rng, runs, spread, "own", variant=(name,), rate=(1.0, 2.0)).combinations]
+        every = [one for name in VARIANTS[:2] for one in made(rng, runs, spread, "own", name, rate=(1.0, 2.0)).combinations]
         return of(Results(every, "own"), truth)
 
     return verdicts
@@ -87,7 +86,8 @@ RULES = {
     "`rises_along`, three places": (along(rising), (1, 3, 6)),
     "`rises_along`, seven places": (along(rising, 7), (1, 3, 6)),
     "`never_rises_along`, three places": (along(lambda results, _: results.of("mean").never_rises_along("rate")), (1, 3, 6)),
-    "`flatter_than`": (two_along(lambda results, _: results.of("mean", **A).flatter_than(results.of("mean", **B), "rate", 1, 2)), (1, 3, 6)),
+    "`flatter_than`": (two_along(lambda results, _: results.of("mean", **A).flatter_than(results.of("mean", **B), "rate", 1, 2)),
+                       (1, 3, 6)),
     "`equal` within 0 ms": (two(lambda results, _: results.of("mean").equal(within_ms=0), "own"), (1, 3, 6)),
     "`independent_of`, P95": (along(lambda results, _: results.of("p95").independent_of("rate", on=["rate"])), (3, 6)),
 }

@@ -108,8 +108,9 @@ class Verdicts(unittest.TestCase):
 
     def test_statements_are_decided_if_each_place_is_or_they_fail_at_more_places_than_chance_explains(self):
         held, failed, untold = (Verdict(holds, "here", "") for holds in (True, False, None))
-        judged = [(None, verdicts) for verdicts in ([held] * 2, [held, untold], [failed, held, untold, untold], [failed] * 2 + [untold] * 9, [failed] * 8 + [untold] * 8, [])]
-        self.assertEqual(account.decisions(judged), " Decided are 2 of 5 statements, and 15 of 35 places.")
+        judged = [(None, verdicts) for verdicts in ([held] * 2, [held, untold], [failed, held, untold, untold], [failed] * 2 + [untold] * 9,
+                                                     [failed] * 8 + [untold] * 8, [])]
+        self.assertEqual(account.decisions(judged), " 2 of 5 statements and 15 of 35 places are decided.")
         self.assertEqual(account.decisions([(None, [])]), "")
 
     def test_the_full_report_has_them_all(self):

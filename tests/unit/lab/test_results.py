@@ -122,6 +122,18 @@ class Judging(unittest.TestCase):
         self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
         self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
+    def test_an_aborted_run_has_no_mean_to_compare(self):
+        broken = combination("sctp-16", self.fast.times[0], record={"aborted": True}, loss_percent=1.0)
+        whole = combination("tcp", self.fast.times[0], loss_percent=1.0)
+        for judged in (figures(self.results([broken])).near_model(percent=5), figures(self.results([broken, whole])).equal(within_ms=1)):
+            self.assertEqual([(verdict.holds, verdict.detail) for verdict in judged], [(None, "sctp-16 was aborted")])
+
+    def test_equal_by_the_whole_interval(self):
+        later = combination("tcp", self.fast.times[0] + 1.0)
+        for other, within_ms, holds in ((later, 2.0, True), (later, 0.5, False), (self.slow, 4.0, None)):
+            [verdict] = figures(self.results([self.fast, other])).equal(within_ms=within_ms)
+            self.assertIs(verdict.holds, holds, verdict.detail)
+
     def test_where_all_were_aborted_nothing_is_compared(self):
         ended = [combination(name, self.fast.times[0], record={"aborted": True}) for name in ("sctp-1", "sctp-4")]
         one, other = (claims.Figures(self.results(ended), {}, "mean", {"variant": [Variant.parse(name)]})
