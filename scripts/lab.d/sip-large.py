@@ -18,7 +18,7 @@ lab = Scenario(
              large_size=[0, 1200, 3000, 16000, 60000], rate=[40]),
     ],
     quick=dict(count=1200, replications=3, profile=["modern", "round-robin"], large_size=[0, 16000]),
-    full=dict(count=9600, replications=3),
+    full=dict(count=9600, replications=12),
     plots=[plot("p95", "Every 50th message is large", "over", quantity="others", x="large_size")],
 )
 

@@ -175,7 +175,8 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     unit = QUANTITIES[quantity].unit
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
     if a.aborted or b.aborted:
-        return Comparison(b.aborted if a.aborted != b.aborted else None, aborted_ones(a, b), tests=0)
+        told = QUANTITIES[quantity].of_time and a.aborted != b.aborted
+        return Comparison(b.aborted if told else None, aborted_ones(a, b), tests=0)
     if math.isinf(left.value) or math.isinf(right.value):
         holds, words = by_ranks(a, b, quantity, factor, shared)
         return Comparison(holds, shown + words, not_above=holds is True, not_below=holds is False)

@@ -35,6 +35,11 @@ class Quantity:
         return self.label.format(MEASURED[measure])
 
     @property
+    def of_time(self):
+        """Whether it is of the whole delay: a run that is aborted, as messages wait too long, has a greater one."""
+        return self.unit == "ms" and not self.captured
+
+    @property
     def omitted(self):
         """The kind of messages that it leaves out."""
         return "undelivered" if self.captured else "unanswered"

@@ -5,9 +5,12 @@ a spread from run to run. Prints the table of doc/measuring.md:
 """
 
 import sys
+from types import SimpleNamespace
+
 import numpy
 
 import trial
+from simco_lab.judge.choice import MARGIN, choose
 from simco_lab.judge.claims import Figures, increasing
 from simco_lab.scenario.conditions import values_of
 from simco_lab.scenario.variant import Variant
@@ -32,15 +35,17 @@ class Results(trial.Results):
         return Figures(self, {}, quantity, values_of(sides))
 
 
-def made(rng, runs, spread, seeds, of=VARIANTS[0], **places):
-    """Returns the results of variants (or of the variant `of` at values of another dimension) that are the same. With shared seeds half
-    of a run's delay above 20 ms is of the losses that all of them met."""
+def made(rng, runs, spread, seeds, of=VARIANTS[0], first=1, **places):
+    """Returns the results of variants (or of the variant `of` at values of another dimension) that are the same, but for the first, whose
+    delays are `first` times those of the others. With shared seeds half of a run's delay above 20 ms is of the losses that all of them
+    met."""
     [(dimension, values)] = places.items()
     shared = [delays(rng, spread) - 20 for _ in range(runs)]
     weight = 0.5 if seeds == "shared" else 0.0
     found = []
     for value in values:
-        times = [20 + weight * one + (1 - weight) * (delays(rng, spread) - 20) for one in shared]
+        factor = first if value == values[0] else 1
+        times = [factor * (20 + weight * one + (1 - weight) * (delays(rng, spread) - 20)) for one in shared]
         found.append(trial.combination(value if dimension == "variant" else of, *times,
                                        **({} if dimension == "variant" else {dimension: value})))
     return Results(found, seeds)
@@ -60,6 +65,12 @@ def two_along(of):
         return of(Results(every, "own"), truth)
 
     return verdicts
+
+
+def best(rng, runs, spread, _):
+    """A variant that is exactly the margin above the others: neither is it as good, nor is it not."""
+    choice = choose(made(rng, runs, spread, "shared", first=MARGIN, variant=VARIANTS).combinations, "p95")
+    return [SimpleNamespace(holds=choice.as_good[0])]
 
 
 def less(results, _, quantity="mean"):
@@ -88,6 +99,7 @@ RULES = {
     "`never_rises_along`, three places": (along(lambda results, _: results.of("mean").never_rises_along("rate")), (1, 3, 6)),
     "`flatter_than`": (two_along(lambda results, _: results.of("mean", **A).flatter_than(results.of("mean", **B), "rate", 1, 2)),
                        (1, 3, 6)),
+    "`best`, P95, pairs": (best, (1, 3, 6)),
     "`equal` within 0 ms": (two(lambda results, _: results.of("mean").equal(within_ms=0), "own"), (1, 3, 6)),
     "`independent_of`, P95": (along(lambda results, _: results.of("p95").independent_of("rate", on=["rate"])), (3, 6)),
 }

@@ -564,6 +564,11 @@ class Aborted(unittest.TestCase):
         self.assertIsNone(self.holds("bound", below=50))
         self.assertIsNone(self.holds("regression", axis="rate", on=["rate"]))
 
+    def test_it_is_slower(self):
+        self.assertIs(self.holds("less", quantity="p95", **SIDES), False)
+        for quantity in ("cwnd", "behind"):  # of which an end before time tells nothing
+            self.assertIsNone(self.holds("less", quantity=quantity, **SIDES))
+
     def test_a_step(self):
         results = Results([combination(variant, [level] * 3, {"aborted": (variant, loss) == (UNORDERED, 3.0)},
                                        loss_percent=loss)
