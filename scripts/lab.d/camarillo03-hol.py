@@ -28,7 +28,7 @@ lab = Scenario(
         "differ, and with them its waits, in either direction; behind 10 and 20 packets the queue then drops other packets, too.",
     ],
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, drain_s=120, capture=True,
-    # Bulk connections with a greater window take what SIP needs: its queue grows until the run ends.
+    # Beside bulk connections with greater windows, SIP's queue is not empty 120 s after the last message.
     matrix=[
         dict(LINK, profile=["ns2", "modern"], queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
         dict(LINK, scale="full", profile=["ns2"], queue=[f"pfifo-{packets}" for packets in range(5, 10)], rate=[330]),

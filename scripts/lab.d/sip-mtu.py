@@ -7,11 +7,11 @@ lab = Scenario(
     "SIP: the path's MTU falls",
     source="Evaluation of transport protocols for SIP, 2003, section 5.1.3",
     notes=[
-        "The MTU falls after 386 of 800 messages, so 414 are the most that can be missing. Over SCTP the one that is under way "
+        "The MTU falls after 385 of 800 messages, so 415 are the most that can be missing. Over SCTP the one that is under way "
         "then is too large for the new MTU; it keeps its number, so it is sent again in fragments, which the filter drops. Those "
         "after it leave in two chunks each and arrive, unordered, until T3-rtx expires and the window is one packet, which the "
         "lost message fills. A sender keeps what is beyond a hole, although it arrived: after 52 messages its buffer of 208 KiB "
-        "is full, and 361 are never handed to the kernel. With our programs' defaults (4 MiB; one run) all are, but about one "
+        "is full, and 362 are never handed to the kernel. With our programs' defaults (4 MiB; one run) all are, but about one "
         "leaves at each timeout, and 286 are missing.",
     ],
     workload="sip", measure="one-way", response="none", invite_size=1200, drain_s=20, abort_lag_s=0, mtu_at_s=10,

@@ -1,4 +1,4 @@
-"""Ours, and F12 of Lulling and Vaughan: do UDP's retransmissions congest? From 64 to 130 % of a link of 2 Mbit/s."""
+"""Ours, and F12 of Lulling and Vaughan: do UDP's retransmissions congest? From 71 to 142 % of a link of 2 Mbit/s."""
 
 from simco_lab.scenario import Scenario, plot
 

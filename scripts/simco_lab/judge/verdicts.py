@@ -175,7 +175,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     unit = QUANTITIES[quantity].unit
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
     if a.aborted or b.aborted:
-        told = QUANTITIES[quantity].of_time and a.aborted != b.aborted
+        told = QUANTITIES[quantity].of_time and a.aborted != b.aborted and (factor >= 1 if b.aborted else factor <= 1)
         return Comparison(b.aborted if told else None, aborted_ones(a, b), tests=0)
     if math.isinf(left.value) or math.isinf(right.value):
         holds, words = by_ranks(a, b, quantity, factor, shared)

@@ -36,8 +36,8 @@ class Quantity:
 
     @property
     def of_time(self):
-        """Whether it is of the whole delay: a run that is aborted, as messages wait too long, has a greater one."""
-        return self.unit == "ms" and not self.captured
+        """Whether a run that is aborted, as messages wait too long, has a greater one."""
+        return self.name in ("mean", "max", *PERCENTILES)
 
     @property
     def omitted(self):

@@ -1,5 +1,5 @@
-"""How often each decision rule of claims is wrong if nothing differs: simulated runs of a delay that losses raise, with and without
-a spread from run to run. Prints the table of doc/measuring.md:
+"""How often each decision rule is wrong if nothing differs, or, of maps, at their limit: simulated runs of a delay that losses raise, with
+and without a spread from run to run. Prints a table, of which doc/measuring.md has the extremes:
 
     PYTHONPATH=scripts /usr/bin/python3 tests/unit/lab/error_rates.py 1000
 """
@@ -68,7 +68,7 @@ def two_along(of):
 
 
 def best(rng, runs, spread, _):
-    """A variant that is exactly the margin above the others: neither is it as good, nor is it not."""
+    """A variant that is exactly the margin above the others: a decision either way is chance."""
     choice = choose(made(rng, runs, spread, "shared", first=MARGIN, variant=VARIANTS).combinations, "p95")
     return [SimpleNamespace(holds=choice.as_good[0])]
 

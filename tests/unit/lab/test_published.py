@@ -11,13 +11,15 @@ from simco_lab.draw import account
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
-LINES_MAX = 7500  # of all reports and tables
+LINES_MAX = 7500  # of all but figures
 REPORT_LINES_MAX = 150
 BEGIN = re.compile(r"# .*\n\n\| id \| claim \| paper \| here \(times in ms\) \| verdict \|\n")
 ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((?:results/)?([^)]*\.svg)\)")
 ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 AT = re.compile(rf"({'|'.join(account.VERDICTS)}) at (\d+)")
+PROGRAMS = re.compile(r"^- Measured in virtual time on (.*?), .*, programs: (\w+)\.", re.MULTILINE)
+EARLIER = {"camarillo09-random"}  # of an earlier build of the kernel
 OWN = re.compile(r" (\d+ of \d+) statements and (\d+ of \d+) places are decided\.")
 DECIDED = re.compile(r"^\| \[([\w-]+)\]\([^)]*/report\.md\) \| (.*) \| (.*) \|$", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
@@ -99,6 +101,12 @@ class Published(unittest.TestCase):
             for own in OWN.findall(report):
                 self.assertEqual(own, decided(report), name)
 
+    def test_all_are_of_one_set_of_programs(self):
+        told = {name: PROGRAMS.findall(report) for name, report in self.reports().items() if name not in EARLIER}
+        self.assertEqual([name for name, found in told.items() if len(found) != 1], [])
+        kernels = {kernel for [(kernel, _)] in told.values()}
+        self.assertEqual(len({found for [found] in told.values()}), len(kernels), told)
+
     def test_links_to_results_lead_somewhere(self):
         links = LINK.findall((DOC / "results.md").read_text())
         self.assertTrue(links)
@@ -133,7 +141,7 @@ class Complaints(unittest.TestCase):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.leave("trial/report.md", Stale.REPORT)
         self.leave("trial/results.csv", "profile\n")
-        self.leave("trial/a.svg", "<svg/>")
+        self.leave("trial/a.svg", "<svg>\n</svg>\n")
 
     def leave(self, name, text):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -566,7 +566,9 @@ class Aborted(unittest.TestCase):
 
     def test_it_is_slower(self):
         self.assertIs(self.holds("less", quantity="p95", **SIDES), False)
-        for quantity in ("cwnd", "behind"):  # of which an end before time tells nothing
+        self.assertIs(self.holds("less", quantity="p95", **SWAPPED), True)
+        self.assertIsNone(self.holds("less", quantity="p95", factor=2, **SIDES))
+        for quantity in ("cwnd", "behind", "late"):  # of which an end before time tells nothing
             self.assertIsNone(self.holds("less", quantity=quantity, **SIDES))
 
     def test_a_step(self):
