@@ -8,7 +8,7 @@ lab = Scenario(
     source="IKR report 53, section 5, figures 37 to 40",
     workload="per",
     matrix=dict(profile=["modern", "2006", "tuned"],
-                variant=["tcp", "sctp-1", "sctp-2", "sctp-4", "sctp-16", "sctp-1024", "quic-1", "quic-16"], delay_ms=[10],
+                variant=["tcp", "sctp-1", "sctp-2", "sctp-4", "sctp-16", "sctp-1024", "quic-16"], delay_ms=[10],
                 loss_percent=[2], rate=[10, 30, 100, 300, 1000, 2000, 3000, 5000]),
     quick=dict(count={0.1: 100, 10: 1000, 100: 2000, 1000: 5000}, profile=["modern", "tuned"],
                variant=["tcp", "sctp-1", "sctp-16", "quic-16"], rate=[10, 100, 1000]),

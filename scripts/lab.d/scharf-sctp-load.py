@@ -7,10 +7,10 @@ lab = Scenario(
     source="Globecom 2006, figure 7",
     workload="echo",
     matrix=dict(profile=["modern", "2006", "tuned"],
-                variant=["sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024", "sctp-unordered", "quic-1", "quic-16"],
+                variant=["sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024", "sctp-unordered"],
                 delay_ms=[10], loss_percent=[1], rate=[1, 3, 10, 30, 100, 300, 1000, 2000, 3000, 5000]),
     quick=dict(count={1: 300, 10: 1000, 100: 2000, 1000: 5000}, profile=["2006", "tuned"],
-               variant=["sctp-1", "sctp-4", "sctp-16", "sctp-unordered", "quic-16"], rate=[1, 10, 100, 1000]),
+               variant=["sctp-1", "sctp-4", "sctp-16", "sctp-unordered"], rate=[1, 10, 100, 1000]),
     full=dict(count={1: 2000, 10: 10000, 100: 100000, 1000: 200000}),
     plots=[
         plot("mean-over-load", "SCTP over load, 1 % loss", "mean", x="rate", log_x=True, model=True, paper_figure="figure 7"),

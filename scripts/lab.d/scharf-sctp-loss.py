@@ -8,7 +8,7 @@ lab = Scenario(
     source="Globecom 2006, figure 4",
     workload="echo", abort_lag_s=0,
     matrix=dict(profile=["modern", "2006", "tuned"],
-                variant=["sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024", "sctp-unordered", "quic-1", "quic-16"],
+                variant=["sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024", "sctp-unordered", "quic-16"],
                 delay_ms=[10], loss_percent=[0, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5], rate=[100]),
     quick=dict(count=3000, profile=["2006", "tuned"], variant=["sctp-1", "sctp-4", "sctp-16", "sctp-unordered", "quic-16"],
                loss_percent=[0, 1, 2, 5]),
