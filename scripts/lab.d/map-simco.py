@@ -9,8 +9,8 @@ lab = Scenario(
            "effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell is white, and "
            "has the best value and the numbers of those that are possible."],
     workload="per", warmup=100,
-    matrix=dict(profile=["tuned"], variant=["tcp", "sctp-16", "quic-16"], delay_ms=[10, 30, 100], loss_percent=[0.1, 0.5, 1, 2, 4, 8],
-                rate=[10, 50, 200, 1000]),
+    matrix=dict(profile=["tuned"], variant=["tcp", "sctp-16", "quic-16"], delay_ms=[10, 20, 30, 100], loss_percent=[0.1, 0.5, 1, 2, 4, 8],
+                rate=[10, 50, 100, 200, 1000]),
     quick=dict(count=3000, replications=3),
     full=dict(count=30000, replications=3),
     plots=[plot("map", "Which transport for SIMCO", "best", quantity="p99", x="loss_percent", y="rate", panels=["delay_ms"])],

@@ -8,10 +8,11 @@ lab = Scenario(
     notes=["A cell has the 99th percentile of the one-way delay in ms of the transport to use: the first in the legend's order, which "
            "is that of the effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell "
            "is white, and has the best value and the numbers of those that are possible.",
+           "At 1 % loss UDP's 99th percentile lies on the step of T1 (500 ms), so a greater sample does not decide these cells.",
            "Nothing is shared: no queue, no other traffic. sip-aqm is about those."],
     workload="sip", measure="one-way",
-    matrix=dict(profile=["tuned"], variant=["tcp", "udp", "sctp-16", "quic-16"], delay_ms=[10, 30, 100],
-                loss_percent=[0.1, 0.5, 1, 2, 4, 8], rate=[10, 50, 200, 1000]),
+    matrix=dict(profile=["tuned"], variant=["tcp", "udp", "sctp-16", "quic-16"], delay_ms=[10, 20, 30, 100],
+                loss_percent=[0.1, 0.5, 1, 2, 4, 8], rate=[10, 50, 100, 200, 1000]),
     quick=dict(count=3000, replications=3),
     full=dict(count=30000, replications=3),
     plots=[plot("map", "Which transport for SIP", "best", quantity="p99", x="loss_percent", y="rate", panels=["delay_ms"])],

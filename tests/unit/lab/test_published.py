@@ -11,7 +11,7 @@ from simco_lab.draw import account
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
-LINES_MAX = 7500  # of all but figures
+LINES_MAX = 7600  # of all but figures
 REPORT_LINES_MAX = 150
 BEGIN = re.compile(r"# .*\n\n\| id \| claim \| paper \| here \(times in ms\) \| verdict \|\n")
 ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|[\w-]+\.patch)")
