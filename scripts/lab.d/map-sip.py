@@ -8,7 +8,8 @@ lab = Scenario(
     notes=["A cell has the 99th percentile of the one-way delay in ms of the transport to use: the first in the legend's order, which "
            "is that of the effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell "
            "is white, and has the best value and the numbers of those that are possible.",
-           "At 1 % loss UDP's 99th percentile lies on the step of T1 (500 ms), so a greater sample does not decide these cells.",
+           "At 1 % loss the 99th percentile lies on the step that a loss makes, over UDP T1 (500 ms). Below, it leaves out the messages that "
+           "UDP loses.",
            "Nothing is shared: no queue, no other traffic. sip-aqm is about those."],
     workload="sip", measure="one-way",
     matrix=dict(profile=["tuned"], variant=["tcp", "udp", "sctp-16", "quic-16"], delay_ms=[10, 20, 30, 100],

@@ -170,13 +170,12 @@ class Comparison:
 def compare(a, b, quantity, factor=1.0, shared=False):
     """Returns the Comparison of a's quantity with factor times b's. If the seeds are `shared`, pairs of runs, or of blocks of
     few runs, decide. If a's is not certainly below b's, but the two are certainly alike, it is not below."""
+    if aborted := aborted_ones(a, b):  # an aborted run lacks its longest delays
+        return Comparison(None, aborted, tests=0)
     left, right = a.quantity(quantity), b.quantity(quantity).times(factor)
     gap = statistics.difference(left, right)
     unit = QUANTITIES[quantity].unit
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
-    if a.aborted or b.aborted:
-        told = QUANTITIES[quantity].of_time and a.aborted != b.aborted and (factor >= 1 if b.aborted else factor <= 1)
-        return Comparison(b.aborted if told else None, aborted_ones(a, b), tests=0)
     if math.isinf(left.value) or math.isinf(right.value):
         holds, words = by_ranks(a, b, quantity, factor, shared)
         return Comparison(holds, shown + words, not_above=holds is True, not_below=holds is False)

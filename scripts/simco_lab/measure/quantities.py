@@ -35,11 +35,6 @@ class Quantity:
         return self.label.format(MEASURED[measure])
 
     @property
-    def of_time(self):
-        """Whether a run that is aborted, as messages wait too long, has a greater one."""
-        return self.name in ("mean", "max", *PERCENTILES)
-
-    @property
     def omitted(self):
         """The kind of messages that it leaves out."""
         return "undelivered" if self.captured else "unanswered"

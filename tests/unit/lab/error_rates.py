@@ -1,5 +1,5 @@
-"""How often each decision rule is wrong if nothing differs, or, of maps, at their limit: simulated runs of a delay that losses raise, with
-and without a spread from run to run. Prints a table, of which doc/measuring.md has the extremes:
+"""How often each decision rule is wrong if nothing differs, and how often a map decides at its limit: simulated runs of a delay that
+losses raise, with and without a spread from run to run. Prints a table, of which doc/measuring.md has the extremes:
 
     PYTHONPATH=scripts /usr/bin/python3 tests/unit/lab/error_rates.py 1000
 """

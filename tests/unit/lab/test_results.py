@@ -117,11 +117,6 @@ class Judging(unittest.TestCase):
         self.assertIsNone(verdicts.compare(self.fast, wide, "mean").holds)
         self.assertIs(verdicts.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
-    def test_an_aborted_curve_loses(self):
-        aborted = combination("tcp", [20.0, math.inf], record={"aborted": True})
-        self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
-        self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
-
     def test_an_aborted_run_has_no_mean_to_compare(self):
         broken = combination("sctp-16", self.fast.times[0], record={"aborted": True}, loss_percent=1.0)
         whole = combination("tcp", self.fast.times[0], loss_percent=1.0)
