@@ -6,8 +6,8 @@ lab = Scenario(
     "Map: SIMCO over loss, rate and round-trip time",
     source="ours",
     notes=["A cell has the 99th percentile in ms of the transport to use: the first in the legend's order, which is that of the "
-           "effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell is white, and "
-           "has the best value and the numbers of those that are possible."],
+           "effort, whose 99th percentile is less than 5 % above those of the others that were not aborted. Where that cannot be told, "
+           "the cell is white, and has the best value and the numbers of those that are possible."],
     workload="per", warmup=100,
     matrix=dict(profile=["tuned"], variant=["tcp", "sctp-16", "quic-16"], delay_ms=[10, 20, 30, 100], loss_percent=[0.1, 0.5, 1, 2, 4, 8],
                 rate=[10, 50, 100, 200, 1000]),

@@ -6,10 +6,10 @@ lab = Scenario(
     "Map: SIP over loss, rate and round-trip time",
     source="ours",
     notes=["A cell has the 99th percentile of the one-way delay in ms of the transport to use: the first in the legend's order, which "
-           "is that of the effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell "
-           "is white, and has the best value and the numbers of those that are possible.",
-           "At 1 % loss the 99th percentile lies on the step that a loss makes, over UDP T1 (500 ms). Below, it leaves out the messages that "
-           "UDP loses.",
+           "is that of the effort, whose 99th percentile is less than 5 % above those of the others that were not aborted. Where that "
+           "cannot be told, the cell is white, and has the best value and the numbers of those that are possible.",
+           "At 1 % loss the 99th percentile lies on the step that a loss makes, over UDP T1 (500 ms). Below, the messages that UDP sends "
+           "again lie beyond it.",
            "Nothing is shared: no queue, no other traffic. sip-aqm is about those."],
     workload="sip", measure="one-way",
     matrix=dict(profile=["tuned"], variant=["tcp", "udp", "sctp-16", "quic-16"], delay_ms=[10, 20, 30, 100],
