@@ -31,8 +31,8 @@ class Choice:
 
 
 def is_as_good(one, others, quantity):
-    """Returns whether a variant's quantity is certainly below that of each other one and the margin; False if it certainly is not
-    below one of them."""
+    """Returns whether a variant's quantity is certainly below that of each other one, of those that were not aborted, and the margin;
+    False if it certainly is not below one of them."""
     if one.aborted:
         return False
     answers = {compare(one, other, quantity, MARGIN, shared=True).holds for other in others if not other.aborted}
