@@ -38,7 +38,7 @@ TEST_F(Followed, TellsEverythingIfItMissedSomething) {
   owner->write({{entry(3, "three")}, {4, 2}});
   ask_owner("xtrim simco:changes maxlen 0");
   owner->write({{entry(2, {})}, {4, 2}});
-  EXPECT_TRUE(eventually([&] { return ask("hlen simco:rules") == "2\n"; }));
+  EXPECT_TRUE(eventually([&] { return ask("hexists simco:rules 2") == "0\n"; }));
   const auto changes = next();
   EXPECT_TRUE(changes.batch.all);
   EXPECT_EQ(sorted(changes.batch.entries), (std::vector{entry(1, "one"), entry(3, "three")}));
