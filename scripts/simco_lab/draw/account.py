@@ -206,13 +206,15 @@ def caveats(results):
 
 
 def size(results):
+    """Returns what was measured, and what it took. A run that several profiles have counts once."""
     runs = runs_of(results)
-    transactions = sum(len(combination.all_times) for combination in results.combinations)
+    counts = {run["fingerprint"]: len(times) for combination in results.combinations
+              for run, times in zip(combination.runs, combination.times)}
     minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
     cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
     programs = {run.get("programs") for run in runs}  # if these differ, mixed_programs() says so
     by = f", programs: {programs.pop()}" if len(programs) == 1 and None not in programs else ""
-    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}{by}."
+    return f"Runs: {len(counts):,}, transactions: {sum(counts.values()):,}{cost}{by}."
 
 
 def sample_of(results, judged, about, choose=listed):

@@ -56,6 +56,8 @@ class Size(unittest.TestCase):
         known.runs[0]["processor_s"] = 90.0
         self.assertIn("Runs: 1, transactions: 1,500, minutes of a processor: 1.5.", written("sip-mtu", known))
         self.assertIn("Runs: 2, transactions: 2,500.\n", written("sip-mtu", known, older))
+        shared = combination([1.0] * 1500, profile="tuned", record={**known.runs[0], "processor_s": 0.0})
+        self.assertIn("Runs: 1, transactions: 1,500, minutes of a processor: 1.5.", written("sip-mtu", known, shared))
         known.runs[0]["programs"] = older.runs[0]["programs"] = "12ab"
         self.assertIn("transactions: 2,500, programs: 12ab.\n", written("sip-mtu", known, older))
 

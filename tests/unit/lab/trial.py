@@ -29,8 +29,9 @@ def points(given, **changes):
 
 def combination(variant, *runs, record=None, **conditions):
     """Returns the Combination of runs with these times."""
-    records = [{"aborted": False, "valid": True, **(record or {})} for _ in runs]
-    return Combination(Conditions(variant=Variant.parse(str(variant)), **conditions), records,
+    given = Conditions(variant=Variant.parse(str(variant)), **conditions)
+    records = [{"aborted": False, "valid": True, "fingerprint": f"{given} {number}", **(record or {})} for number in range(len(runs))]
+    return Combination(given, records,
                        [numpy.asarray(times, dtype=float) for times in runs])
 
 
