@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "middlebox/store/store.hpp"
@@ -48,6 +49,14 @@ class Followed : public testing::Test {
       return changes.owned || changes.batch.all || !changes.batch.entries.empty();
     }));
     return changes;
+  }
+  /// Confirms that `box` has all that it has read. Returns the end of its lease, if it has one.
+  static std::optional<Instant> confirm(store::Store& box) {
+    try {
+      return box.confirm();
+    } catch (const store::StoreError&) {
+      return std::nullopt;  // The owner's Redis does not answer yet.
+    }
   }
   void promote() { ask("replicaof no one"); }
 

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/support/ng_reply.hpp"
+
 namespace simco::test {
 namespace {
 
@@ -41,7 +43,11 @@ void NgBox::kill() {
   program_->wait();
 }
 
-json NgBox::ask(json request) {
+json NgBox::ask(const json& request) {
+  return reply_in_time([&] { return ask_once(request); });
+}
+
+json NgBox::ask_once(json request) {
   const auto cookie = "c" + std::to_string(++cookies_);
   if (!request.contains("call-id")) request["call-id"] = "call-1";
   for (int i = 0; i < kTries; ++i) {
@@ -58,13 +64,13 @@ json NgBox::ask(json request) {
 
 json NgBox::offer(const std::string& from, const std::string& sdp, json more) {
   more.update({{"command", "offer"}, {"from-tag", from}, {"sdp", sdp}});
-  return ask(std::move(more));
+  return ask(more);
 }
 
 json NgBox::answer(const std::string& from, const std::string& to, const std::string& sdp,
                    json more) {
   more.update({{"command", "answer"}, {"from-tag", from}, {"to-tag", to}, {"sdp", sdp}});
-  return ask(std::move(more));
+  return ask(more);
 }
 
 CallEnds::CallEnds(const Network& net, const Endpoint& host_rtp, const Endpoint& peer_rtp,

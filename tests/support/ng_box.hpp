@@ -24,14 +24,17 @@ class NgBox {
   void kill();
   Program& program() { return *program_; }
 
-  /// Sends a request, again with the same cookie if the reply is late, as proxies do.
-  nlohmann::json ask(nlohmann::json request);
+  /// Sends a request, again with the same cookie if the reply is late, as proxies do, and with
+  /// another one if the middlebox was.
+  nlohmann::json ask(const nlohmann::json& request);
   nlohmann::json offer(const std::string& from, const std::string& sdp,
                        nlohmann::json more = nlohmann::json::object());
   nlohmann::json answer(const std::string& from, const std::string& to, const std::string& sdp,
                         nlohmann::json more = nlohmann::json::object());
 
  private:
+  nlohmann::json ask_once(nlohmann::json request);
+
   const NetworkNamespace& host_;
   Udp proxy_;
   const Words words_;

@@ -142,7 +142,7 @@ bool PairBox::follows() const {
 }
 
 bool PairBox::enforces(std::uint16_t port) const {
-  return host.output("nft list ruleset").contains(std::to_string(port));
+  return host.output("nft list ruleset").contains(" . " + std::to_string(port));
 }
 
 std::string PairBox::redis(const std::string& command) const {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
+
+#include "tests/support/patience.hpp"
 
 namespace simco::test {
 
@@ -38,13 +38,12 @@ class Pipe {
   /// Reads until `text` has come.
   std::string read_until(const std::string& text) const {
     std::string all;
-    for (int i = 0; i < 2000 && !all.contains(text); ++i) {
+    EXPECT_TRUE(eventually([&] {
       std::array<char, 65536> octets;
       const auto got = ::read(descriptor_, octets.data(), octets.size());
       if (got > 0) all.append(octets.data(), static_cast<std::size_t>(got));
-      if (got <= 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_TRUE(all.contains(text));
+      return all.contains(text);
+    }));
     return all;
   }
 

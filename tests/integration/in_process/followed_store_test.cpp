@@ -66,7 +66,8 @@ TEST_F(Followed, BecomesTheStoreOfTheFollowerBySentinel) {
   const auto configuration = folder.file("sentinel.conf");
   std::ofstream(configuration) << "port " << free_port() << "\ndir " << folder.path
                                << "\nsentinel monitor rules 127.0.0.1 " << primary.port()
-                               << " 1\nsentinel down-after-milliseconds rules 500\n";
+                               << " 1\nsentinel down-after-milliseconds rules 500"
+                               << "\nsentinel failover-timeout rules 5000\n";
   Program sentinel({"/usr/bin/redis-server", configuration, "--sentinel"});
   const auto knows = [&] { return sentinel.out().contains("+slave"); };
   ASSERT_TRUE(eventually(knows)) << sentinel.out();
@@ -127,7 +128,7 @@ TEST_F(Followed, AStoreThatGoesBackIsNotFollowed) {
   const auto changes = follower->follow();
   EXPECT_FALSE(changes.batch.all);
   EXPECT_TRUE(changes.batch.entries.empty());
-  EXPECT_EQ(follower->confirm(), std::nullopt);
+  EXPECT_EQ(confirm(*follower), std::nullopt);
   EXPECT_THROW(owner->verify(), store::StoreLost);
   owner->write({{entry(2, "two")}, {3, 2}, true});
   EXPECT_EQ(next().batch.entries, std::vector{entry(2, "two")});

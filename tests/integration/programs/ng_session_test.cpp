@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <thread>
 
 #include "tests/support/folder.hpp"
+#include "tests/support/ng_reply.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/pipe.hpp"
 #include "tests/support/program.hpp"
@@ -29,6 +32,9 @@ class LocalProxy {
         socket_(io_, udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)) {}
 
   json ask(const json& request) {
+    return reply_in_time([&] { return ask_once(request); });
+  }
+  json ask_once(const json& request) {
     const auto cookie = std::to_string(++cookies_) + " ";
     socket_.send_to(boost::asio::buffer(cookie + request.dump()), to_);
     std::string reply(70'000, 0);
@@ -43,6 +49,8 @@ class LocalProxy {
     const auto cookie = std::to_string(++cookies_) + " ";
     socket_.send_to(boost::asio::buffer(cookie + offer_of(call).dump()), to_);
   }
+  /// Sends an empty datagram.
+  void end(const udp::endpoint& at) { socket_.send_to(boost::asio::const_buffer(), at); }
   /// Makes room for so many replies; false without the right to.
   bool hold(int replies) {
     const int octets = replies * 2048;
@@ -152,15 +160,20 @@ TEST(NgSession, TheMediaProxyGetsOtherCookiesAfterARestart) {
         Words{"--upstream", "127.0.0.1:" + std::to_string(upstream.local_endpoint().port())});
     ASSERT_TRUE(ng.says(": firewall"));
     LocalProxy proxy(ng.listening_port("udp"));
+    std::vector<std::string> asked;
     std::thread media_proxy([&] {
-      std::string request(70'000, 0);
+      std::array<char, 2048> request;
       udp::endpoint from;
-      request.resize(upstream.receive_from(boost::asio::buffer(request), from));
-      cookies.push_back(request.substr(0, request.find(' ')));
-      upstream.send_to(boost::asio::buffer(cookies.back() + R"( {"result":"pong"})"), from);
+      while (const auto size = upstream.receive_from(boost::asio::buffer(request), from)) {
+        const std::string_view text(request.data(), size);
+        asked.emplace_back(text.substr(0, text.find(' ')));
+        upstream.send_to(boost::asio::buffer(asked.back() + R"( {"result":"pong"})"), from);
+      }
     });
     EXPECT_EQ(proxy.ask({{"command", "ping"}}).at("result"), "pong");
+    proxy.end(upstream.local_endpoint());
     media_proxy.join();
+    cookies.push_back(asked.at(0));
     ng.signal(SIGTERM);
     EXPECT_EQ(ng.wait(), 0);
   }

@@ -56,11 +56,14 @@ class OptionalLibraries : public testing::Test {
 };
 
 TEST_F(OptionalLibraries, AreNotLoadedByWhoDoesNotAskForThem) {
-  Program middlebox(
-      with_tls({"simco-middlebox", "--transport", "tcp", "--state", folder_.file("rules.db")}));
+  Program middlebox(with_tls({"simco-middlebox", "--transport", "tcp", "--state",
+                              folder_.file("rules.db"), "--log-level", "debug"}));
   const auto port = middlebox.listening_port();
+  const auto own = authority_.issue("agent");
   Program agent({"simcoctl", "--connect", "127.0.0.1:" + std::to_string(port), "--tls-ca",
-                 files_.authority, "watch"});
+                 own.authority, "--tls-certificate", own.certificate, "--tls-key", own.key,
+                 "watch"});
+  ASSERT_TRUE(middlebox.says("session open"));
   EXPECT_EQ(loaded(middlebox), "");
   EXPECT_EQ(loaded(agent), "");
 }

