@@ -41,11 +41,24 @@ class Followed : public testing::Test {
     program.wait();
     return program.out();
   }
+  /// Follows as soon as its Redis answers.
+  store::Changes follow() {
+    std::optional<store::Changes> changes;
+    EXPECT_TRUE(eventually([&] {
+      try {
+        changes = follower->follow();
+      } catch (const store::StoreError&) {
+        return false;
+      }
+      return true;
+    }));
+    return changes.value_or(store::Changes{});
+  }
   /// Follows until something has changed.
   store::Changes next() {
     store::Changes changes;
     EXPECT_TRUE(eventually([&] {
-      changes = follower->follow();
+      changes = follow();
       return changes.owned || changes.batch.all || !changes.batch.entries.empty();
     }));
     return changes;

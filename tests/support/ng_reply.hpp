@@ -1,4 +1,4 @@
-// What a proxy does when simco-ng has waited for the middlebox in vain.
+// What a proxy does when simco-ng has waited for the middlebox, or the media proxy, in vain.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace simco::test {
 
 /// Returns the reply of `ask()`, which makes a request each time: the first that does not say that
-/// the middlebox is late, as it may be on a slow machine.
+/// the middlebox, or the media proxy, is late, as both may be on a slow machine.
 template <class Ask>
 nlohmann::json reply_in_time(Ask ask) {
   nlohmann::json reply;

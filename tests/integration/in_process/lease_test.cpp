@@ -327,7 +327,7 @@ TEST_F(Boxes, ABoxWithoutItsOwnerHasNoLeaseForLong) {
 TEST_F(Boxes, ABoxThatBecomesTheOwnerDoesNotWaitForItself) {
   join();
   promote();
-  EXPECT_TRUE(follower->follow().owned);
+  EXPECT_TRUE(follow().owned);
   EXPECT_EQ(ask("hlen simco:questions"), "0\n");
 }
 

@@ -35,11 +35,13 @@ TEST(Simcoctl, EveryCommand) {
                                 "192.0.2.7:6000/2", "--udp", "--lifetime", "900"});
   EXPECT_EQ(enabled.code, 0) << enabled.err;
   EXPECT_EQ(enabled.out, "rule 1: enabled for 900 s, group 1, outside 198.51.100.1:1024/2 udp\n");
-  const auto reserved = box.ask({"--json", "reserve", "--udp", "--ports", "2", "--parity", "odd"});
+  const auto reserved = box.ask(
+      {"--json", "reserve", "--udp", "--ports", "2", "--parity", "odd", "--lifetime", "900"});
   EXPECT_EQ(reserved.code, 0) << reserved.err;
   EXPECT_EQ(Json::parse(reserved.out)["outside"]["text"], "198.51.100.1:1027/2");
-  const auto after = box.ask({"--json", "enable", "--after", "#2", "--internal", "10.0.0.5:5007/2",
-                              "--external", "192.0.2.0/24", "--udp", "--same-parity"});
+  const auto after =
+      box.ask({"--json", "enable", "--after", "#2", "--internal", "10.0.0.5:5007/2", "--external",
+               "192.0.2.0/24", "--udp", "--same-parity", "--lifetime", "900"});
   EXPECT_EQ(after.code, 0) << after.err;
   EXPECT_EQ(Json::parse(after.out)["pid"], 2);
   EXPECT_EQ(box.ask({"lifetime", "#2", "900"}).out, "rule 2: lifetime 900 s\n");

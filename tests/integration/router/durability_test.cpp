@@ -60,18 +60,17 @@ TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
   std::uint32_t lifetime_s = 2;
   const auto longer = box->agent().enable("10.0.0.2:5006", "192.0.2.2:6006", kProtocolUdp,
                                           Direction::kBidirectional, 3600);
-  std::chrono::steady_clock::time_point granted;
-  for (;; lifetime_s *= 2) {
+  for (bool ends_meanwhile = false; !ends_meanwhile; lifetime_s *= 2) {
     const auto asked = std::chrono::steady_clock::now();
     box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp, Direction::kBidirectional,
                         lifetime_s);
-    granted = std::chrono::steady_clock::now();
+    const auto granted = std::chrono::steady_clock::now();
     box->kill();
-    if (std::chrono::steady_clock::now() < asked + std::chrono::seconds(lifetime_s)) break;
+    const std::chrono::seconds lifetime(lifetime_s);
+    ends_meanwhile = std::chrono::steady_clock::now() < asked + lifetime;
+    std::this_thread::sleep_until(granted + lifetime + 500ms);
     box = std::make_unique<RouterBox>(net.router, options());
   }
-  std::this_thread::sleep_until(granted + std::chrono::seconds(lifetime_s) + 500ms);
-  box = std::make_unique<RouterBox>(net.router, options());
   EXPECT_TRUE(box->says("restored 1 rules from the store; 1 had expired, 0 could not be restored"));
   EXPECT_EQ(box->agent().rules(), std::vector{longer.pid});
   EXPECT_LE(box->agent().status(longer.pid).lifetime.seconds, 3598U);
@@ -97,8 +96,11 @@ TEST_P(Durability, FlowsOfTheTimeWithoutItAreNotInTheWay) {
     peer.send(outside, "early");
     peer.send(next, "earlier");
   }
-  EXPECT_TRUE(eventually(
-      [&] { return net.router.output("conntrack -L -p udp 2>/dev/null").contains("dport="); }));
+  const auto tracks = [&](std::uint16_t port) {
+    const auto flows = net.router.output("conntrack -L -p udp 2>/dev/null");
+    return flows.contains(" dport=" + std::to_string(port));
+  };
+  EXPECT_TRUE(eventually([&] { return tracks(outside.port) && tracks(next.port); }));
   box = std::make_unique<RouterBox>(net.router, options());
   EXPECT_TRUE(host.gets(peer, outside));
   EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside);

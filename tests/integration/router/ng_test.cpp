@@ -140,7 +140,8 @@ void NgUpstream::call(const NetworkNamespace& host, const std::string& address, 
   EXPECT_EQ(open, wanted);
   const auto ended = ng.ask({{"command", "delete"}, {"from-tag", "a"}});
   EXPECT_EQ(ended.at("result"), "ok");
-  EXPECT_TRUE(ended.contains("totals"));  // rtpengine's own
+  // rtpengine's own, unless the call has ended with a request that had no reply in time
+  EXPECT_TRUE(ended.contains("totals") || ended.contains("warning"));
   EXPECT_TRUE(eventually([&] { return listed().empty(); }));
 }
 

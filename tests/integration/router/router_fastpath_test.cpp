@@ -121,6 +121,7 @@ TEST_P(FastPath, PassesNothingWithoutALease) {
     return has_program("int0") && has_program("ext0");
   }));
   EXPECT_TRUE(host.misses(peer, internal));
+  EXPECT_TRUE(peer.misses(host, external));
   EXPECT_TRUE(eventually(closed));
   backend->lease(now() + std::chrono::hours(1));
   EXPECT_TRUE(skips_stack(host, external, peer));

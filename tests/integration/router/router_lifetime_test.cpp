@@ -14,10 +14,10 @@ TEST_P(Router, TrafficEndsWithTheLifetime) {
   RouterBox box(net.router);
   const auto [host, peer] = udp();
   // What is sent in this time from the request on has to arrive; then we look for the end.
-  const auto must_pass = std::chrono::milliseconds(500);
+  const auto must_pass = std::chrono::milliseconds(1500);
   const auto asked = Clock::now();
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
-                     Direction::kBidirectional, 1);
+                     Direction::kBidirectional, 2);
   for (;;) {
     const auto text = peer.send_one({a().host, 5004});
     if (Clock::now() >= asked + must_pass) break;
