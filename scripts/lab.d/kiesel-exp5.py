@@ -25,9 +25,8 @@ lab.claim("E2", "SCTP with 16 streams has a lower mean than TCP from 100/s",
           lambda r: r.mean("sctp-16") < r.mean("tcp"), rate=[100, 300, 1000, 2000, 3000, 5000])
 lab.claim("E8", "at low rates TCP has a lower mean than SCTP with one stream",
           lambda r: r.mean("tcp") < r.mean("sctp-1"), rate=[0.1, 0.3, 1])
-# SCTP in profile 2006 is that of modern: the same runs, judged once.
 lab.claim("E3", "more streams are never worse",
-          lambda r: r.mean().never_rises_along("streams"), profile=["modern", "tuned"], rate=[10, 30, 100, 300, 1000])
+          lambda r: r.mean().never_rises_along("streams"), rate=[10, 30, 100, 300, 1000])
 lab.claim("W1", "tuned, SCTP with 16 streams has a lower mean than TCP from 10/s to 1000/s",
           lambda r: r.mean("sctp-16") < r.mean("tcp"), profile="tuned", rate=[10, 30, 100, 300, 1000])
 lab.claim("W2", "tuned, SCTP with 16 streams has a lower 95th percentile than TCP from 10/s to 1000/s",

@@ -12,7 +12,8 @@ from .scenario.conditions import conditions_of, label_of
 PUBLISHED = Path(__file__).resolve().parents[2] / "doc" / "results"
 MAPS = {"map-simco": "SIMCO: response time of PER transactions",
         "map-sip": "SIP: one-way delay of INVITEs"}
-RULE = "Chosen: the least effort whose 99th percentile is less than 5 % above those of the others, at each of the points."
+RULE = ("Chosen: the transport of least effort whose 99th percentile, at each point, is less than 5 % above those of the others that"
+        " carry the load.")
 AXES = {"delay_ms": ("--rtt", 2, " ms"), "loss_percent": ("--loss", 1, " %"), "rate": ("--rate", 1, "/s")}  # option, factor, unit
 FIGURES = ("p99", "mean", "p95", "p999")
 ANSWERS = {"True": True, "False": False, "": None}  # as csv writes them

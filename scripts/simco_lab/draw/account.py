@@ -193,7 +193,8 @@ def mixed_programs(runs):
 
 
 def runs_of(results):
-    return [run for combination in results.combinations for run in combination.runs]
+    """Returns the runs, each once, even if several profiles have it."""
+    return list({run["fingerprint"]: run for combination in results.combinations for run in combination.runs}.values())
 
 
 def caveats(results):
@@ -206,15 +207,14 @@ def caveats(results):
 
 
 def size(results):
-    """Returns what was measured, and what it took. A run that several profiles have counts once."""
+    """Returns what was measured, and what it took."""
     runs = runs_of(results)
-    counts = {run["fingerprint"]: len(times) for combination in results.combinations
-              for run, times in zip(combination.runs, combination.times)}
-    minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
+    transactions = {job: len(times) for one in results.combinations for job, times in zip(one.jobs, one.times)}
+    minutes = sum(run.get("processor_s", math.nan) for one in results.combinations for run in one.runs) / 60
     cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
     programs = {run.get("programs") for run in runs}  # if these differ, mixed_programs() says so
     by = f", programs: {programs.pop()}" if len(programs) == 1 and None not in programs else ""
-    return f"Runs: {len(counts):,}, transactions: {sum(counts.values()):,}{cost}{by}."
+    return f"Runs: {len(runs):,}, transactions: {sum(transactions.values()):,}{cost}{by}."
 
 
 def sample_of(results, judged, about, choose=listed):

@@ -12,8 +12,8 @@ from ..measure.quantities import QUANTITIES
 from ..scenario.conditions import axis_value, check_axis_name, curves_along
 from . import wording
 from .prediction import predicted
-from .verdicts import (PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, compare, could_turn, gap_between, joined,
-                       left_out, named, pairs, runs_of, unless_turned, without_consequence)
+from .verdicts import (PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, compare, could_turn, each_once, gap_between,
+                       joined, left_out, named, once, pairs, runs_of, unless_turned, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
 RUNS_OF_TESTS = next(runs for runs in range(1, 9)
@@ -56,7 +56,7 @@ def place(a, b, dimensions, sign):
 def pairs_of(lesser, greater, sign):
     """Returns [(a, b, where)] of the places of two figures."""
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
-    return [(a, b, place(a, b, dimensions, sign)) for a, b in pairs(lesser, lesser.sides, greater.sides)]
+    return [(a, b, place(a, b, dimensions, sign)) for a, b in once(pairs(lesser, lesser.sides, greater.sides))]
 
 
 def less(lesser, greater, or_alike=False):
@@ -77,14 +77,14 @@ def not_carried(figures):
         holds = True if aborted == len(one.runs) else False if not aborted else None
         return Verdict(holds, f"{one.conditions.place}: {one.conditions.variant}", f"{aborted} of {len(one.runs)} runs aborted")
 
-    return Verdicts(map(verdict, figures.selected()))
+    return Verdicts(map(verdict, each_once(figures.selected())))
 
 
 def equal(figures, *, within_ms):
     """All variants at a place certainly differ by no more than that: the whole interval of each pair's difference, or the difference of
     one run each that has none."""
     quantity, verdicts = figures.quantity, Verdicts()
-    for group in grouped(figures.selected(), lambda one: one.conditions.without("variant")).values():
+    for group in once(grouped(figures.selected(), lambda one: one.conditions.without("variant")).values()):
         if len(group) < 2:
             continue
         if aborted := aborted_ones(*group):
@@ -121,7 +121,7 @@ def near_model(figures, *, percent, above_only=False):
     hold if the whole interval is outside."""
     check_means(figures)
     verdicts = Verdicts()
-    for combination in figures.selected():
+    for combination in each_once(figures.selected()):
         prediction = predicted(combination.conditions)
         if prediction is None or not prediction[1]:
             continue
@@ -255,7 +255,7 @@ def within(figures, *, below=None, above=None, rtts=0, runs=""):
     if below is None and above is None or None not in (below, above) and above >= below:
         raise ValueError("give 'below' or 'above', or both with 'above' less than 'below'")
     quantity, verdicts = figures.quantity, Verdicts()
-    for combination in figures.selected():
+    for combination in each_once(figures.selected()):
         where = f"{combination.conditions.place}: {combination.conditions.variant}"
         if aborted := aborted_ones(combination):
             verdicts.append(Verdict(None, where, aborted))
@@ -356,7 +356,7 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
              if all(axis_value(one.conditions, axis) == float(start) for one in (a, b))]
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
     verdicts = Verdicts()
-    for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(end), dimensions) for a, b in begin):
+    for corners in once(itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(end), dimensions) for a, b in begin)):
         where = place(corners[0], corners[2], dimensions, "flatter than")
         if aborted := aborted_ones(*corners):
             verdicts.append(Verdict(None, where, aborted))
@@ -379,7 +379,7 @@ def independent_of(figures, axis, *, on):
         raise ValueError(f"'{axis}' must be one of 'on'")
     for name in on:
         check_axis_name(name)
-    chosen = figures.selected()
+    chosen = each_once(figures.selected())
     placed = [combination for combination in chosen
               if not any(math.isnan(axis_value(combination.conditions, name)) for name in on)]
     if aborted := aborted_ones(*placed):

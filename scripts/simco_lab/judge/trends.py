@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ..scenario.conditions import DIMENSIONS, axis_value, curves_along, shown
-from .verdicts import Verdict, Verdicts, compare
+from .verdicts import Verdict, Verdicts, compare, once
 
 
 @dataclass(frozen=True)
@@ -87,4 +87,5 @@ def moves_along(figures, axis, *, rises, or_alike=False):
     compare."""
     figures.check_axis(axis)
     return Verdicts(along(curve, axis, figures.quantity, figures.shared, rises, or_alike)
-                    for curve in curves_along(figures.selected(), axis) if len(curve) > 1 and not all(one.aborted for one in curve))
+                    for curve in once(curves_along(figures.selected(), axis))
+                    if len(curve) > 1 and not all(one.aborted for one in curve))

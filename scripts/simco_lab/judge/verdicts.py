@@ -205,6 +205,19 @@ def pairs(results, less, than, where=None):
             if a is not b and not (a.aborted and b.aborted) and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 
 
+def once(places):
+    """Returns the places, groups of combinations, whose runs no earlier place has. Where a profile does not concern a transport, its
+    runs are those of another profile, and tell nothing new."""
+    first = {}
+    for group in places:
+        first.setdefault(tuple(one.jobs for one in group), group)
+    return list(first.values())
+
+
+def each_once(combinations):
+    return [one for one, in once((one,) for one in combinations)]
+
+
 def named(combination, dimensions):
     """Returns the values by which a side of a pair is chosen: "sctp-1, rate 2"."""
     values = [(name, getattr(combination.conditions, name)) for name in dimensions]

@@ -48,6 +48,11 @@ class Combination:
         return [QUANTITIES[quantity].of_run(run) for run in self.each]
 
     @property
+    def jobs(self):
+        """What was run: combinations that share it have the same samples."""
+        return tuple(run["fingerprint"] for run in self.runs)
+
+    @property
     def aborted(self):
         return any(run["aborted"] for run in self.runs)
 

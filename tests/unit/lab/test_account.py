@@ -146,9 +146,7 @@ class Sections(unittest.TestCase):
             self.assertNotIn("rise during the run", written(name, combination(rising)))
 
     def test_runs_by_other_programs(self):
-        ours, older = combination([1.0] * 99), combination([1.0] * 99, mtu_to=1000)
-        ours.runs *= 3
-        ours.times *= 3
+        ours, older = trial.combination("tcp", *[[1.0] * 99] * 3), combination([1.0] * 99, mtu_to=1000)
         self.assertNotIn("other programs", written("sip-mtu", ours, older))  # neither is known
         ours.runs = [{**run, "programs": "5eed"} for run in ours.runs]
         self.assertIn("\n- 1 of 4 runs by other programs, or other settings of the guest, than most (5eed): unknown (1); run",

@@ -2,6 +2,7 @@
 
 import math
 import unittest
+from dataclasses import replace
 
 import numpy
 
@@ -676,6 +677,35 @@ class Alike(unittest.TestCase):
     def test_the_report_counts_them(self):
         verdicts = [Verdict(False, "here", "", alike=True), Verdict(True, "there", "")]
         self.assertEqual(account.summary_of(verdicts), "holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
+
+
+class Shared(unittest.TestCase):
+    """Runs of a transport that a profile does not concern are those of another profile."""
+
+    def setUp(self):
+        runs = {(variant, loss): combination(variant, [level + loss] * 3, loss_percent=loss)
+                for variant, level in ((UNORDERED, 20), (SCTP, 40)) for loss in (1, 2)}
+        self.modern, self.tuned = list(runs.values()), [self.under("tuned", one) for one in runs.values()]
+
+    def under(self, profile, one):
+        return replace(one, conditions=replace(one.conditions, profile=profile))
+
+    def places(self, results, kind, **expectation):
+        return [verdict.where for verdict in judged(Results(results), kind, **expectation)]
+
+    def test_a_place_without_runs_of_its_own_is_not_judged(self):
+        for kind, expectation, count in (("less", SIDES, 2), ("bound", {"below": 30}, 4), ("monotone", {"axis": "loss_percent"}, 2),
+                                         ("equal", {"tolerance_ms": 1}, 2), ("identical", SIDES, 2),
+                                         ("step", {**SIDES, "axis": "loss_percent", "from": 1, "to": 2}, 1)):
+            with self.subTest(kind):
+                alone = self.places(self.modern, kind, **expectation)
+                self.assertEqual(len(alone), count)
+                self.assertEqual(self.places(self.modern + self.tuned, kind, **expectation), alone)
+
+    def test_a_place_with_one_variant_of_its_own_is(self):
+        own = [combination(SCTP, [50] * 3, profile="tuned", loss_percent=loss) for loss in (1, 2)]
+        for kind, expectation in (("less", SIDES), ("equal", {"tolerance_ms": 1})):
+            self.assertEqual(len(self.places(self.modern + self.tuned[:2] + own, kind, **expectation)), 4)
 
 
 class EveryRun(unittest.TestCase):
