@@ -5,7 +5,7 @@ from simco_lab.scenario import Scenario, plot
 lab = Scenario(
     "SIP: transports of today",
     source="ours",
-    workload="sip", measure="one-way", capture=True,
+    workload="sip", measure="one-way", capture=True, abort_lag_s=0,
     matrix=[
         dict(profile=["modern", "tuned"], variant=["udp", "tcp", "tcp@bbr", "tls", "sctp-1", "sctp-16", "sctp-unordered"],
              delay_ms=[20, 60], jitter_ms=[0, 2], loss_percent=[0, 1, 2, 3, 4], rate=[40, 160]),
