@@ -31,6 +31,8 @@ class NgBox {
                        nlohmann::json more = nlohmann::json::object());
   nlohmann::json answer(const std::string& from, const std::string& to, const std::string& sdp,
                         nlohmann::json more = nlohmann::json::object());
+  /// Returns how many have been made, those that were late among them.
+  int requests() const { return cookies_; }
 
  private:
   nlohmann::json ask_once(nlohmann::json request);

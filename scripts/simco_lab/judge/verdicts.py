@@ -202,12 +202,12 @@ def pairs(results, less, than, where=None):
     dimensions, chosen = {*less, *than}, results.select(where or {})
     lesser, greater = ([combination for combination in chosen if combination.conditions.fits(side)] for side in (less, than))
     return [(a, b) for a in lesser for b in greater
-            if a is not b and not (a.aborted and b.aborted) and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
+            if a.jobs != b.jobs and not (a.aborted and b.aborted) and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 
 
 def once(places):
-    """Returns the places, groups of combinations, whose runs no earlier place has. Where a profile does not concern a transport, its
-    runs are those of another profile, and tell nothing new."""
+    """Returns the places, groups of combinations, but for those with the same runs as an earlier one: where a profile does not concern a
+    transport, its runs are those of another profile, and tell nothing new."""
     first = {}
     for group in places:
         first.setdefault(tuple(one.jobs for one in group), group)

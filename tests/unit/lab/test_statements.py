@@ -702,6 +702,17 @@ class Shared(unittest.TestCase):
                 self.assertEqual(len(alone), count)
                 self.assertEqual(self.places(self.modern + self.tuned, kind, **expectation), alone)
 
+    def test_nor_is_it_a_point_of_its_own(self):
+        for judge in (Figures.not_carried, lambda figures: figures.near_model(percent=5),
+                      lambda figures: figures.independent_of("loss_percent", on=["loss_percent"])):
+            alone, both = ([(one.where, one.detail) for one in judge(Figures(Results(results), {}, "mean", {}))]
+                           for results in (self.modern, self.modern + self.tuned))
+            self.assertTrue(alone)
+            self.assertEqual(both, alone)
+
+    def test_a_profile_is_not_compared_with_itself(self):
+        self.assertEqual(self.places(self.modern + self.tuned, "less", less={"profile": "tuned"}, than={"profile": "modern"}), [])
+
     def test_a_place_with_one_variant_of_its_own_is(self):
         own = [combination(SCTP, [50] * 3, profile="tuned", loss_percent=loss) for loss in (1, 2)]
         for kind, expectation in (("less", SIDES), ("equal", {"tolerance_ms": 1})):

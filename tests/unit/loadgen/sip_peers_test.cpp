@@ -339,6 +339,8 @@ TEST_F(SipClientTest, RingingEndsATransactionAndTryingTheRetransmissions) {
     copies = server_.heard.messages.size();
     loop_.watch();
   }
+  loop_.watch(std::chrono::seconds(1));  // longer than from any copy to the next one
+  EXPECT_EQ(server_.heard.messages.size(), copies);
   EXPECT_TRUE(ends_.ended.empty());
   answer(0, kRinging);
   ASSERT_TRUE(loop_.run_until([&] { return ends_.ended.contains(0); }));
