@@ -6,8 +6,8 @@ from simco_lab.scenario import Scenario, plot
 lab = Scenario(
     "Reordering and loss",
     source="ours",
-    workload="echo",
-    matrix=dict(profile=["modern", "tuned"], variant=["tcp", "sctp-1", "sctp-16", "quic-1", "quic-16"], delay_ms=[10],
+    workload="echo", abort_lag_s=0,
+    matrix=dict(profile=["modern", "tuned"], variant=["tcp", "sctp-1", "sctp-16", "quic-16"], delay_ms=[10],
                 jitter_ms=[0, 2, 5], loss_percent=[0, 1], rate=[100, 1000]),
     quick=dict(count={100: 2000, 1000: 10000}, profile=["tuned"], variant=["tcp", "sctp-16", "quic-16"], jitter_ms=[0, 2]),
     full=dict(count={100: 20000, 1000: 100000}, replications=3),
