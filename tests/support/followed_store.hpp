@@ -63,14 +63,6 @@ class Followed : public testing::Test {
     }));
     return changes;
   }
-  /// Confirms that `box` has all that it has read. Returns the end of its lease, if it has one.
-  static std::optional<Instant> confirm(store::Store& box) {
-    try {
-      return box.confirm();
-    } catch (const store::StoreError&) {
-      return std::nullopt;  // The owner's Redis does not answer yet.
-    }
-  }
   void promote() { ask("replicaof no one"); }
 
   RedisServer primary;

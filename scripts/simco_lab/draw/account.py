@@ -210,6 +210,7 @@ def size(results):
     """Returns what was measured, and what it took."""
     runs = runs_of(results)
     transactions = {job: len(times) for one in results.combinations for job, times in zip(one.jobs, one.times)}
+    # Of a shared run, all entries but one have taken no time.
     minutes = sum(run.get("processor_s", math.nan) for one in results.combinations for run in one.runs) / 60
     cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
     programs = {run.get("programs") for run in runs}  # if these differ, mixed_programs() says so

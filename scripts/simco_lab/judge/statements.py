@@ -84,8 +84,7 @@ def equal(figures, *, within_ms):
     """All variants at a place certainly differ by no more than that: the whole interval of each pair's difference, or the difference of
     one run each that has none."""
     quantity, verdicts = figures.quantity, Verdicts()
-    groups = grouped(figures.selected(), lambda one: one.conditions.without("variant")).values()
-    for group in once(sorted(group, key=lambda one: one.jobs) for group in groups):
+    for group in once(grouped(figures.selected(), lambda one: one.conditions.without("variant")).values()):
         if len(group) < 2:
             continue
         if aborted := aborted_ones(*group):

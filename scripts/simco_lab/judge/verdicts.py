@@ -202,7 +202,8 @@ def pairs(results, less, than, where=None):
     dimensions, chosen = {*less, *than}, results.select(where or {})
     lesser, greater = ([combination for combination in chosen if combination.conditions.fits(side)] for side in (less, than))
     return [(a, b) for a in lesser for b in greater
-            if a.jobs != b.jobs and not (a.aborted and b.aborted) and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
+            if a.jobs != b.jobs and not (a.aborted and b.aborted)
+            and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 
 
 def once(places):

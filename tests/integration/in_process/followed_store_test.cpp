@@ -64,11 +64,12 @@ TEST_F(Followed, BecomesTheStoreOfTheFollowerBySentinel) {
   follower->open();
   const Folder folder("sentinel");
   const auto configuration = folder.file("sentinel.conf");
-  std::ofstream(configuration) << "port " << free_port() << "\ndir " << folder.path
-                               << "\nsentinel monitor rules 127.0.0.1 " << primary.port()
-                               << " 1\nsentinel down-after-milliseconds rules 500"
-                               // It repeats what has failed after twice this, else after minutes.
-                               << "\nsentinel failover-timeout rules 5000\n";
+  std::ofstream(configuration)
+      << "port " << free_port() << "\ndir " << folder.path << "\nsentinel monitor rules 127.0.0.1 "
+      << primary.port()
+      << " 1\nsentinel down-after-milliseconds rules 500"
+      // A failover that fails is repeated after twice this, by default after minutes.
+      << "\nsentinel failover-timeout rules 5000\n";
   Program sentinel({"/usr/bin/redis-server", configuration, "--sentinel"});
   const auto knows = [&] { return sentinel.out().contains("+slave"); };
   ASSERT_TRUE(eventually(knows)) << sentinel.out();

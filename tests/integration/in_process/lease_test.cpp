@@ -26,6 +26,13 @@ class Boxes : public Followed {
     }
     return confirm(box);
   }
+  static std::optional<Instant> confirm(Store& box) {
+    try {
+      return box.confirm();
+    } catch (const StoreError&) {
+      return std::nullopt;  // The owner's Redis does not answer yet.
+    }
+  }
   /// The owner looks at its store. Returns false if that does not answer, or has lost something.
   bool look() {
     try {

@@ -31,20 +31,22 @@ see = ["proxy"]
 
 TEST(Simcoctl, EveryCommand) {
   Box box(kNat);
+  const auto lifetime = std::to_string(kLongLifetimeS);
   const auto enabled = box.ask({"enable", "--internal", "10.0.0.5:5004/2", "--external",
-                                "192.0.2.7:6000/2", "--udp", "--lifetime", "900"});
+                                "192.0.2.7:6000/2", "--udp", "--lifetime", lifetime});
   EXPECT_EQ(enabled.code, 0) << enabled.err;
-  EXPECT_EQ(enabled.out, "rule 1: enabled for 900 s, group 1, outside 198.51.100.1:1024/2 udp\n");
+  EXPECT_EQ(enabled.out,
+            "rule 1: enabled for " + lifetime + " s, group 1, outside 198.51.100.1:1024/2 udp\n");
   const auto reserved = box.ask(
-      {"--json", "reserve", "--udp", "--ports", "2", "--parity", "odd", "--lifetime", "900"});
+      {"--json", "reserve", "--udp", "--ports", "2", "--parity", "odd", "--lifetime", lifetime});
   EXPECT_EQ(reserved.code, 0) << reserved.err;
   EXPECT_EQ(Json::parse(reserved.out)["outside"]["text"], "198.51.100.1:1027/2");
   const auto after =
       box.ask({"--json", "enable", "--after", "#2", "--internal", "10.0.0.5:5007/2", "--external",
-               "192.0.2.0/24", "--udp", "--same-parity", "--lifetime", "900"});
+               "192.0.2.0/24", "--udp", "--same-parity", "--lifetime", lifetime});
   EXPECT_EQ(after.code, 0) << after.err;
   EXPECT_EQ(Json::parse(after.out)["pid"], 2);
-  EXPECT_EQ(box.ask({"lifetime", "#2", "900"}).out, "rule 2: lifetime 900 s\n");
+  EXPECT_EQ(box.ask({"lifetime", "#2", "1900"}).out, "rule 2: lifetime 1900 s\n");
   const auto status = Json::parse(box.ask({"--json", "status", "#2"}).out);
   EXPECT_EQ(status["kind"], "enabled");
   EXPECT_EQ(status["direction"], "in");
@@ -56,10 +58,10 @@ TEST(Simcoctl, EveryCommand) {
   EXPECT_EQ(box.ask({"--json", "list", "--pids"}, "").out, "{\"pids\":[1,2]}\n");
   const auto table = box.ask({"list"}, "").out;
   EXPECT_TRUE(table.starts_with("PID ")) << table;
-  EXPECT_TRUE(table.contains("  STATE    LEFT   OWNER  PROTOCOL  DIRECTION  INTERNAL")) << table;
+  EXPECT_TRUE(table.contains("  STATE    LEFT    OWNER  PROTOCOL  DIRECTION  INTERNAL")) << table;
   EXPECT_EQ(std::ranges::count(table, '\n'), 3) << table;
-  EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/25", "--lifetime", "900"}).out,
-            "rule 3: disable rule for 900 s, ended rules 1, 2\n");
+  EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/25", "--lifetime", lifetime}).out,
+            "rule 3: disable rule for " + lifetime + " s, ended rules 1, 2\n");
   EXPECT_EQ(box.ask({"list", "--pids"}).out, "3\n");
   EXPECT_EQ(box.ask({"delete", "#3"}).out, "rule 3: ended\n");
   EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);

@@ -31,8 +31,7 @@ def combination(variant, *runs, record=None, **conditions):
     """Returns the Combination of runs with these times."""
     given = Conditions(variant=Variant.parse(str(variant)), **conditions)
     records = [{"aborted": False, "valid": True, "fingerprint": f"{given} {number}", **(record or {})} for number in range(len(runs))]
-    return Combination(given, records,
-                       [numpy.asarray(times, dtype=float) for times in runs])
+    return Combination(given, records, [numpy.asarray(times, dtype=float) for times in runs])
 
 
 class Results(Selectable):
